@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy on every source of ours that a build folder compiles, in parallel.
+
+  tools/lint.py --tool clang-tidy-19 --build build/release --jobs 2 [FILE ...]
+
+A file that was clean is not looked at again until its preprocessed text, the options it is compiled
+with, .clang-tidy or the tool changes: the verdicts are kept in BUILD/lint. Findings are printed as
+file:line:column; exit status 1 when there is one.
+
+Tests are read without the static analyser: it takes most of the time, and what it follows in a
+test is mostly GoogleTest.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ("ordo", "tests", "bench", "examples")
+TEST_CHECKS = ("-clang-analyzer-*,-cppcoreguidelines-avoid-non-const-global-variables,"
+               "-bugprone-unchecked-optional-access,-bugprone-exception-escape,"
+               "-readability-function-size,-readability-identifier-naming")
+
+
+def is_test(path):
+    return path.startswith(("tests/", "bench/", "examples/")) or path.endswith(
+        ("_test.cc", "_bench.cc"))
+
+
+def entries(build, only):
+    """One (path relative to the root, compile command) per source of ours, each file once."""
+    seen = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        if not file.is_relative_to(ROOT) or file.is_relative_to(build.resolve()):
+            continue
+        path = file.relative_to(ROOT).as_posix()
+        if path.startswith(tuple(f + "/" for f in FOLDERS)) and (not only or path in only):
+            seen.setdefault(path, entry)
+    return sorted(seen.items())
+
+
+def fingerprint(entry, salt):
+    """A hash of everything the verdict on this file depends on."""
+    command = shlex.split(entry["command"])
+    if command[0].endswith("ccache"):
+        command = command[1:]
+    output = command.index("-o")
+    preprocess = command[:output] + command[output + 2:]
+    preprocess.remove("-c")
+    text = subprocess.run(preprocess + ["-E", "-o", "-"], cwd=entry["directory"],
+                          capture_output=True, check=False)
+    if text.returncode != 0:
+        return None
+    digest = hashlib.sha256(salt)
+    digest.update(shlex.join(preprocess).encode())
+    digest.update(text.stdout)
+    return digest.hexdigest()
+
+
+def lint(path, entry, arguments, salt):
+    start = time.monotonic()
+    mark = fingerprint(entry, salt)
+    verdict = arguments.build / "lint" / (path.replace("/", "+") + ".clean")
+    if mark and verdict.exists() and verdict.read_text() == mark:
+        return path, True, "", 0.0
+    command = [arguments.tool, "-p", str(arguments.build), "--quiet"]
+    if is_test(path):
+        command.append("--checks=" + TEST_CHECKS)
+    result = subprocess.run(command + [str(ROOT / path)], capture_output=True, text=True,
+                            check=False)
+    clean = result.returncode == 0
+    if clean and mark:
+        verdict.parent.mkdir(exist_ok=True)
+        verdict.write_text(mark)
+    return path, clean, result.stdout + ("" if clean else result.stderr), time.monotonic() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tool", default="clang-tidy-19")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--times", action="store_true", help="print the slowest files")
+    parser.add_argument("files", nargs="*", help="relative to the root; default: all")
+    arguments = parser.parse_args()
+    version = subprocess.run([arguments.tool, "--version"], capture_output=True, check=True).stdout
+    salt = version + (ROOT / ".clang-tidy").read_bytes() + pathlib.Path(__file__).read_bytes()
+
+    failed, times = 0, []
+    work = entries(arguments.build, set(arguments.files))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as executor:
+        futures = [executor.submit(lint, path, entry, arguments, salt) for path, entry in work]
+        for future in concurrent.futures.as_completed(futures):
+            path, clean, output, seconds = future.result()
+            times.append((seconds, path))
+            if not clean:
+                failed += 1
+                print(output.replace(str(ROOT) + "/", "").strip())
+    if arguments.times:
+        for seconds, path in sorted(times, reverse=True)[:10]:
+            print(f"{seconds:6.1f} s  {path}")
+    checked = sum(1 for seconds, _ in times if seconds > 0)
+    print(f"clang-tidy: {len(work)} files, {checked} looked at, {failed} with findings")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
