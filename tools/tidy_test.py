@@ -112,7 +112,7 @@ class TidyTest(unittest.TestCase):
         self.expect("bench/pool/a.cc", 1, "clock", "clock_gettime(CLOCK_MONOTONIC, &t);\n")
 
     def test_fences_are_found(self):
-        self.expect("ordo/runtime/a.cc", 1, "fence", "std::atomic_thread_fence(order);\n")
+        self.expect("ordo/runtime/a.h", 3, "fence", HEADER + "std::atomic_thread_fence(order);\n")
 
     def test_throw_is_found(self):
         self.expect("ordo/pool/a.cc", 1, "throw", "throw std::runtime_error(text);\n")
