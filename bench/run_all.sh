@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs every benchmark and writes docs/benchmarks.md with its plots.
+#
+# usage: bench/run_all.sh [--quick] [BUILD_FOLDER]
+#
+# BUILD_FOLDER is a built Release tree, build/release unless said. --quick is a smoke run of half a
+# minute: its results and its report go to BUILD_FOLDER/bench-quick and not into the tree.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/release
+quick=()
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=(--quick) ;;
+    -*) echo "run_all.sh: unknown option $argument; there is --quick" >&2; exit 2 ;;
+    *) build=$argument ;;
+  esac
+done
+
+results=$root/bench/results
+docs=$root/docs
+if [ ${#quick[@]} -gt 0 ]; then
+  results=$build/bench-quick/results
+  docs=$build/bench-quick/docs
+fi
+mkdir -p "$results" "$docs"
+
+for program in bench_pool ordo; do
+  if [ ! -x "$build/bin/$program" ]; then
+    echo "run_all.sh: $build/bin/$program is missing; build first:" >&2
+    echo "  cmake --preset release && cmake --build --preset release" >&2
+    exit 1
+  fi
+done
+
+# A part that fails does not keep the others from being measured; the status tells.
+status=0
+echo "== pool =="
+"$build/bin/bench_pool" ${quick[@]+"${quick[@]}"} --out "$results/pool.json" || status=1
+echo "== map =="
+"$root/bench/map/bench_map.py" --ordo "$build/bin/ordo" ${quick[@]+"${quick[@]}"} \
+  --out "$results/map.json" || status=1
+echo "== kernel =="
+"$root/bench/kernel.py" --bin "$build/bin" ${quick[@]+"${quick[@]}"} \
+  --out "$results/kernel.json" || status=1
+"$root/bench/report.py" --results "$results" --docs "$docs" || status=1
+exit $status

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tests of what the benchmark scripts conclude from results."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import compare  # noqa: E402
+import figures  # noqa: E402
+import kernel  # noqa: E402
+import report  # noqa: E402
+from support import measuring  # noqa: E402
+
+MACHINE = {"kind": "machine", "mode": "full", "processor": "Some CPU", "processors": 2,
+           "memory_gib": 8.0, "kernel": "Linux 6", "build": "Release"}
+
+
+def pool_case(contender, ns, workers=2, workload="empty", group="throughput", **more):
+    case = {"kind": "pool", "group": group, "workload": workload, "contender": contender,
+            "title": contender.upper(), "message": "value", "workers": workers, "window": 1024,
+            "items": 1000, "rounds": 3, "disturbed": 0, "ns_per_item": ns, "seconds": ns / 1e6,
+            "ns_per_item_min": ns, "ns_per_item_max": ns, "items_per_s": 1e9 / ns,
+            "cpu_ns_per_item": ns, "p99_us": 1.0, "allocations_per_item": 0.0}
+    case.update(more)
+    return case
+
+
+def map_case(contender, us):
+    return {"kind": "map", "case": "true", "contender": contender, "title": contender,
+            "lines": 1000, "rounds": 3, "disturbed": 0, "us_per_line": us, "lines_per_s": 1e6 / us,
+            "us_per_line_without_start": us, "cpu_us_per_line": us, "start_ms": 1.0}
+
+
+def verdict(cases, start):
+    return next(f.verdict for f in figures.all_figures(cases) if f.what.startswith(start))
+
+
+class FiguresTest(unittest.TestCase):
+    def test_a_cost_at_the_limit_passes_and_one_above_is_short(self):
+        self.assertEqual(verdict([pool_case("ordo", 45)], "empty work, 2"), figures.PASS)
+        self.assertEqual(verdict([pool_case("ordo", 46)], "empty work, 2"), figures.SHORT)
+
+    def test_the_best_rival_is_the_one_that_counts(self):
+        cases = [pool_case("ordo", 25), pool_case("tbb_flow", 300), pool_case("tbb_pipeline", 90)]
+        self.assertEqual(verdict(cases, "empty work, 2 workers, beside"), figures.SHORT)
+        cases[2] = pool_case("tbb_pipeline", 100)
+        self.assertEqual(verdict(cases, "empty work, 2 workers, beside"), figures.PASS)
+
+    def test_a_case_without_results_is_not_measured(self):
+        self.assertEqual(verdict([pool_case("ordo", 45)], "ordo map"), figures.NOT_MEASURED)
+
+    def test_a_failed_run_does_not_pass(self):
+        cases = [pool_case("ordo", 10, failure="3 messages lost or out of order")]
+        self.assertEqual(verdict(cases, "empty work, 2"), figures.NOT_MEASURED)
+
+    def test_the_worse_of_both_ways_to_count_map_overhead_decides(self):
+        ours, rival = map_case("ordo", 400.0), map_case("parallel", 1000.0)
+        self.assertEqual(verdict([ours, rival], "ordo map"), figures.PASS)
+        ours["us_per_line_without_start"] = 600.0
+        self.assertEqual(verdict([ours, rival], "ordo map"), figures.SHORT)
+
+    def test_one_allocation_per_item_is_short(self):
+        cases = [pool_case("ordo", 10), pool_case("ordo", 10, 8, allocations_per_item=1.0)]
+        self.assertEqual(verdict(cases, "allocations"), figures.SHORT)
+
+
+class CompareTest(unittest.TestCase):
+    def compare(self, before, after):
+        as_dict = [{compare.identity(case): case for case in cases} for cases in (before, after)]
+        lines = []
+        return compare.compare(*as_dict, 0.05, False, lines.append), lines
+
+    def test_the_same_results_are_not_worse(self):
+        self.assertEqual(self.compare([pool_case("ordo", 40)], [pool_case("ordo", 40)]), (0, []))
+
+    def test_a_slower_run_is_worse(self):
+        bad, lines = self.compare([pool_case("ordo", 40)], [pool_case("ordo", 50)])
+        self.assertEqual(bad, 2)  # Wall time and processor time.
+        self.assertIn("x1.250", lines[0])
+
+    def test_a_change_within_the_spread_of_the_rounds_is_noise(self):
+        before = pool_case("ordo", 40, ns_per_item_min=38, ns_per_item_max=52)
+        self.assertEqual(self.compare([before], [pool_case("ordo", 50)])[0], 0)
+
+    def test_a_case_that_is_gone_or_failed_is_bad(self):
+        before = [pool_case("ordo", 40), pool_case("ordo", 40, 8)]
+        bad, lines = self.compare(before, [pool_case("ordo", 40, failure="killed")])
+        self.assertEqual(bad, 2)
+        self.assertEqual(len(lines), 2)
+
+
+class KernelTest(unittest.TestCase):
+    def test_repetitions_become_their_median_in_nanoseconds(self):
+        runs = [{"name": "turn/1", "run_name": "turn/1", "run_type": "iteration", "real_time": time,
+                 "time_unit": "us", "items_per_second": 1e6} for time in (1.0, 9.0, 2.0)]
+        average = {"name": "turn/1_mean", "run_name": "turn/1", "run_type": "aggregate",
+                   "real_time": 4.0, "time_unit": "us"}
+        found = kernel.condense("lane", [*runs, average])
+        self.assertEqual([(case["name"], case["ns"], case["ns_max"]) for case in found],
+                         [("turn/1", 2000.0, 9000.0)])
+
+
+class ReportTest(unittest.TestCase):
+    def write(self, cases):
+        with tempfile.TemporaryDirectory() as folder:
+            measuring.write_results(os.path.join(folder, "pool.json"), [MACHINE, *cases])
+            with open(report.write_report(folder, folder), encoding="utf-8") as file:
+                return file.read()
+
+    def test_every_number_comes_from_the_results(self):
+        text = self.write([pool_case("ordo", 41.25), pool_case("tbb_pipeline", 99.5)])
+        self.assertIn("| ORDO | 41.2 |", text)
+        self.assertIn("2 x Some CPU, 8 GiB memory", text)
+        self.assertNotIn("smoke run", text)
+
+    def test_a_disturbed_case_is_marked(self):
+        self.assertIn("| ORDO | 41.0* |", self.write([pool_case("ordo", 41, disturbed=1)]))
+
+    def test_a_failed_run_is_told(self):
+        text = self.write([pool_case("ordo", 41), pool_case("tbb_flow", 41, failure="killed")])
+        self.assertIn("Failed runs", text)
+        self.assertIn("| TBB_FLOW | empty | 2 | killed |", text)
+
+    def test_no_results_are_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(RuntimeError):
+                report.write_report(folder, folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
