@@ -4,7 +4,9 @@
 // Questions it answers: how much dearer than the work itself is order at 2 to 32 workers? How long
 // does an item wait for its turn at a steady rate? Does memory stay flat, does the steady state
 // allocate? Every run checks that all messages came, once and in order.
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -80,7 +82,10 @@ int run_plan(const Request& request) {
   DriverOptions options;
   options.results_path = request.results_path;
   options.mode = request.extent == Extent::kQuick ? "quick" : "full";
-  if (request.extent == Extent::kQuick) options.attempts_max = 1;
+  if (request.extent == Extent::kQuick) {
+    options.attempts_max = 1;
+    options.run_timeout = std::chrono::seconds(20);
+  }
   Driver driver(options);
   for (Heat& heat : plan) {
     if (request.rounds != 0) heat.rounds = request.rounds;

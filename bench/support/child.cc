@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -24,6 +25,7 @@ constexpr std::uint64_t kBusyStepNs = 20'000'000;  // machine_busy_ns() may be o
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // No run outlives its driver.
   dup2(output, STDOUT_FILENO);
   execv(arguments[0], arguments.data());
   _exit(127);

@@ -5,7 +5,8 @@
 //   if (run.failure.empty()) use(run.output, run.foreign_share);
 //
 // Threads: call it from one thread at a time.
-// Bounds:  the child is killed when `timeout` is over; its output is kept whole.
+// Bounds:  the child is killed when `timeout` is over or this process ends; its output is kept
+// whole.
 #pragma once
 
 #include <chrono>
