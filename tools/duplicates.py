@@ -60,6 +60,10 @@ def sources(folders):
                   for f in pathlib.Path(folder).rglob(s))
 
 
+def shown(file):
+    return file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+
+
 def selftest():
     run = [f"step_{n}(value);" for n in range(12)]
     with tempfile.TemporaryDirectory() as name:
@@ -88,6 +92,7 @@ def main():
         return selftest()
     count = 0
     for file, first, last, other, start in find(sources(arguments.folders), arguments.lines):
+        file, other = shown(file), shown(other)
         print(f"{file}:{first}: lines {first} to {last} are a copy of {other}:{start}")
         count += 1
     return 1 if count else 0

@@ -172,8 +172,8 @@ class TidyTest(unittest.TestCase):
         self.expect("docs/a.md", 2, "link", "\n[the pool](pool.md)\n", listed=False)
 
     def test_links_to_files_and_to_the_web_are_fine(self):
-        self.write("docs/b.md", "[a](https://example.org/x) [b](../tools/layers.txt#core)\n",
-                   listed=False)
+        self.write("docs/b.md", "[a](https://example.org/x) [b](../tools/layers.txt#core)\n"
+                   "```cpp\n[](int n) { }\n```\n", listed=False)
         self.assertEqual(self.findings(), [])
 
 

@@ -1,7 +1,8 @@
 // A program of somebody else: it includes Ordo as installed, never the source tree.
 #include <iostream>
-#include <ordo/pool.h>
 #include <string>
+
+#include <ordo/pool.h>
 
 int main() {
   ordo::Pool<int, std::string> pool([](int n) { return std::to_string(n * n); },
@@ -11,7 +12,8 @@ int main() {
     if (!pool.push(n)) return 1;
   }
   pool.close();
-  while (auto square = pool.pop()) squares += *square + ' ';
+  while (auto square = pool.pop())
+    squares += *square + ' ';
   std::cout << squares << '\n';
   return squares == "1 4 9 " ? 0 : 1;
 }
