@@ -87,7 +87,7 @@ def machine_section(machines):
     if "build" in machine:
         facts.append(f"{machine['build']} build")
     if machine.get("tbb", "none") != "none":
-        facts.append(f"oneTBB {machine['tbb']}")
+        facts.append(f"oneTBB {machine['tbb']} (fed through {machine['tbb_feed']})")
     lines.append(", ".join(facts) + ".\n")
     if any(each.get("mode") != "full" for each in machines):
         lines.append("**These are numbers of a smoke run: too short to mean anything.**\n")

@@ -36,4 +36,7 @@ void run_tbb_pipeline_push(Load& load);  // Fed by another thread through a boun
 void run_tbb_flow(Load& load);           // input, limiter, function, sequencer, function nodes.
 void run_tbb_flow_push(Load& load);      // Fed by another thread; a semaphore holds the window.
 
+// Which bounded queue feeds the fed pipeline in this build.
+std::string_view tbb_feed_queue();
+
 }  // namespace ordo::bench

@@ -42,7 +42,7 @@ void Driver::write_machine() {
   line.text("kernel", kernel_release()).text("compiler", "g++ " __VERSION__);
   line.text("build", ORDO_BENCH_BUILD);
 #ifdef ORDO_BENCH_TBB
-  line.text("tbb", TBB_VERSION_STRING);
+  line.text("tbb", TBB_VERSION_STRING).text("tbb_feed", tbb_feed_queue());
 #else
   line.text("tbb", "none");
 #endif

@@ -103,6 +103,14 @@ void run_pipeline(Load& load, NextMessage next_message) {
 
 }  // namespace
 
+std::string_view tbb_feed_queue() {
+#if __has_include(<readerwriterqueue/readerwritercircularbuffer.h>)
+  return "moodycamel::BlockingReaderWriterCircularBuffer";
+#else
+  return "tbb::concurrent_bounded_queue";
+#endif
+}
+
 void run_tbb_pipeline(Load& load) {
   Arena threads(load.workers());
   Ring ring(load.window() * 2);

@@ -30,6 +30,7 @@ std::uint64_t nanoseconds(const timeval& time) {
 }  // namespace
 
 std::uint64_t now_ns() {
+  // tidy: allow(clock) the judge does not use what it judges
   const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count());
