@@ -142,12 +142,6 @@ void Load::mark_end() {
   end_cpu_ns_ = process_cpu_ns();
   end_allocations_ = allocation_count();
   end_peak_rss_ = process_peak_rss_bytes();
-  taken_.store(true, std::memory_order_release);
-  taken_.notify_all();
-}
-
-void Load::wait_until_taken() const {
-  taken_.wait(false, std::memory_order_acquire);
 }
 
 void Load::report_latency(Measures& measures) {

@@ -21,7 +21,6 @@
 // Cost:    of begin() and take() about a nanosecond, plus two clock reads per sampled message.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -87,9 +86,6 @@ class Load {
   // Accepts the next message in order.
   void take(const Message& message);
 
-  // Returns once take() was called for the last message.
-  void wait_until_taken() const;
-
   // The measures of the run; `errors` among them is 0 when all came, once and in order.
   Measures finish();
 
@@ -120,7 +116,6 @@ class Load {
   std::uint64_t end_allocations_ = 0;
   std::uint64_t early_peak_rss_ = 0;
   std::uint64_t end_peak_rss_ = 0;
-  std::atomic<bool> taken_{false};
 };
 
 }  // namespace ordo::bench

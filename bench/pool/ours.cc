@@ -53,7 +53,7 @@ void run_ordo_emit(Load& load) {
       [&load](Message message) { load.take(message); }, options_for(load));
   load.begin();
   push_all(load, pool);
-  load.wait_until_taken();
+  pool.wait();
 }
 
 }  // namespace ordo::bench
