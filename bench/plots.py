@@ -7,8 +7,9 @@ import sys
 import tempfile
 
 COLOURS = {
-    "ordo": "#0b6e4f", "ordo_emit": "#6bbf59", "tbb_pipeline": "#1d4e89",
-    "tbb_pipeline_push": "#7fb2f0", "tbb_flow": "#8e5572", "tbb_flow_push": "#c9a0b8",
+    "ordo": "#0b6e4f", "ordo_pointer": "#2ec4b6", "ordo_emit": "#6bbf59",
+    "tbb_pipeline": "#1d4e89", "tbb_pipeline_push": "#7fb2f0", "tbb_flow": "#8e5572",
+    "tbb_flow_push": "#c9a0b8",
     "mutex_and_map": "#d1495b", "futures": "#edae49", "one_thread": "#999999", "ideal": "#000000",
     "parallel": "#1d4e89", "xargs": "#999999",
 }

@@ -48,6 +48,11 @@ class FiguresTest(unittest.TestCase):
         cases[2] = pool_case("tbb_pipeline", 100)
         self.assertEqual(verdict(cases, "empty work, 2 workers, beside"), figures.PASS)
 
+    def test_the_better_of_our_own_forms_counts_and_is_named(self):
+        cases = [pool_case("ordo", 50), pool_case("ordo_pointer", 40)]
+        found = next(f for f in figures.all_figures(cases) if f.what.startswith("empty work, 2"))
+        self.assertEqual((found.verdict, found.measured), (figures.PASS, "40.0 ns (ORDO_POINTER)"))
+
     def test_a_case_without_results_is_not_measured(self):
         self.assertEqual(verdict([pool_case("ordo", 45)], "ordo map"), figures.NOT_MEASURED)
 

@@ -11,8 +11,9 @@ namespace {
 #define ORDO_BENCH_IF_TBB(function) nullptr
 #endif
 
-constexpr std::array<Contender, 9> kContenders{{
+constexpr std::array<Contender, 10> kContenders{{
     {"ordo", "Ordo, push and pop", "value", run_ordo},
+    {"ordo_pointer", "Ordo, pointers", "pointer", run_ordo_pointer},
     {"ordo_emit", "Ordo, push and emit", "value", run_ordo_emit},
     {"tbb_pipeline", "TBB pipeline", "pointer", ORDO_BENCH_IF_TBB(run_tbb_pipeline)},
     {"tbb_pipeline_push", "TBB pipeline, fed", "pointer", ORDO_BENCH_IF_TBB(run_tbb_pipeline_push)},

@@ -22,8 +22,9 @@ std::span<const Contender> contenders();
 const Contender* find_contender(std::string_view name);
 
 // ours.cc
-void run_ordo(Load& load);       // push() on one thread, pop() on another.
-void run_ordo_emit(Load& load);  // push() on one thread, outputs to a callback.
+void run_ordo(Load& load);          // push() on one thread, pop() on another.
+void run_ordo_pointer(Load& load);  // The same with pointers to messages, as TBB has them.
+void run_ordo_emit(Load& load);     // push() on one thread, outputs to a callback.
 
 // plain.cc
 void run_one_thread(Load& load);     // The floor: no hand-over at all.

@@ -45,7 +45,7 @@ void add_latency(std::vector<Heat>& plan, bool quick) {
     Heat heat{.group = "latency", .workload = "paced", .workers = workers};
     heat.items = quick ? 2'000 : 100'000;
     heat.rounds = quick ? 1 : 5;
-    heat.contenders = all_but({});
+    heat.contenders = all_but({"ordo_pointer"});
     plan.push_back(std::move(heat));
   }
 }
@@ -54,7 +54,7 @@ void add_sleep(std::vector<Heat>& plan, bool quick) {
   Heat heat{.group = "sleep", .workload = "random", .workers = 16};
   heat.items = quick ? 200 : 10'000;
   heat.rounds = quick ? 1 : 2;
-  heat.contenders = all_but({"tbb_flow_push", "one_thread"});
+  heat.contenders = all_but({"ordo_pointer", "tbb_flow_push", "one_thread"});
   heat.contenders.push_back(kIdeal);
   plan.push_back(std::move(heat));
 }
