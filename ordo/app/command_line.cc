@@ -1,0 +1,412 @@
+#include "ordo/app/command_line.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include <CLI/CLI.hpp>
+
+#include "ordo/app/completion.h"
+#include "ordo/app/option_values.h"
+#include "ordo/app/suggest.h"
+#include "ordo/app/version.h"
+
+namespace ordo::app {
+namespace {
+
+constexpr std::uint64_t kWorkersMax = 4096;
+
+constexpr const char* kMapExamples = R"(
+COMMAND runs once for each line of standard input, without a shell. In its arguments {} is the
+line, {#} the number of the job and {%} its slot (1 to the number of workers); without any of
+them the line becomes the last argument. Outputs appear whole and in the order of the input.
+
+Examples:
+  ls *.png | ordo map -j8 -- convert {} {}.webp
+      eight at a time, progress and messages in the order of the files
+  ordo map --key 1 --retries 2 --timeout 30s --dlq failed.jsonl -- ./apply < events.txt
+      events of one user (field 1) in turn, users side by side; what fails for good is kept
+  ordo map --server -j4 --joblog jobs.log --resume -o out.txt -- ./model < lines.txt
+      four copies of ./model answer line by line; after a crash run it again to continue
+
+Exit status:
+  0 to 100  the number of jobs that failed        127  COMMAND does not exist
+  101       more than 100 jobs failed             130  stopped by SIGINT (143: by SIGTERM)
+  126       COMMAND may not be executed           141  the reader of the output went away
+  255       another error, wrong usage included
+)";
+
+constexpr const char* kExamples = R"(
+Examples:
+  seq 10 | ordo map -j4 -- sh -c 'sleep 0.$1; echo $1' sh
+  ordo map --help
+  source <(ordo completion bash)
+)";
+
+// The options as typed; build_map() turns them into MapOptions.
+struct Typed {
+  std::string workers, autoscale, window, key, key_separator, key_regex;
+  std::string retries = "0", backoff = "0", timeout, kill_grace = "2s", flush_wait = "3s";
+  std::string halt = "never", line_max = "128MiB", output_max = "64MiB";
+  std::string joblog, dead_letters, output;
+  bool ordered = false, unordered = false, server = false, shell = false, on_stdin = false;
+  bool null_separated = false, resume = false, resume_failed = false;
+  bool dry_run = false, progress = false, stats = false;
+};
+
+void add_order_options(CLI::App& map, Typed& typed) {
+  const char* group = "How much at once, in which order";
+  map.add_option("-j,--workers", typed.workers, "Jobs at a time (default: one per processor)")
+      ->type_name("N")
+      ->group(group);
+  map.add_option("--autoscale", typed.autoscale, "Between MIN and MAX jobs, as there is demand")
+      ->type_name("MIN..MAX")
+      ->group(group);
+  map.add_flag("-k,--ordered", typed.ordered, "Outputs in the order of the input (default)")
+      ->group(group);
+  map.add_flag("--unordered", typed.unordered, "Outputs as soon as they are there")->group(group);
+  map.add_option("--key", typed.key, "Keep order only among lines with the same field N")
+      ->type_name("N")
+      ->group(group);
+  map.add_option("-t,--field-separator", typed.key_separator,
+                 "What separates fields (default: blanks)")
+      ->type_name("CHAR")
+      ->group(group);
+  map.add_option("--key-regex", typed.key_regex,
+                 "Keep order only among lines whose first group is the same")
+      ->type_name("RE")
+      ->group(group);
+  map.add_option("--window", typed.window, "Lines taken in and not yet printed")
+      ->type_name("N")
+      ->group(group);
+}
+
+void add_run_options(CLI::App& map, Typed& typed) {
+  const char* group = "How a line is given to COMMAND";
+  map.add_flag("--shell", typed.shell, "COMMAND is a script for sh; {} is its first parameter")
+      ->group(group);
+  map.add_flag("--stdin", typed.on_stdin, "The line is the standard input of COMMAND")
+      ->group(group);
+  map.add_flag("--server", typed.server, "Keep COMMAND running: it answers each line with a line")
+      ->group(group);
+  map.add_flag("-0,--null", typed.null_separated, "Lines end with NUL instead of newline")
+      ->group(group);
+  map.add_option("--max-line", typed.line_max, "Longest line (default 128MiB); longer ones fail")
+      ->type_name("SIZE")
+      ->group(group);
+  map.add_option("--flush-wait", typed.flush_wait,
+                 "When to suspect that a server does not flush (default 3s)")
+      ->type_name("D")
+      ->group(group);
+  map.add_flag("--dry-run", typed.dry_run, "Print the commands and run nothing")->group(group);
+}
+
+void add_failure_options(CLI::App& map, Typed& typed) {
+  const char* group = "When something fails";
+  map.add_option("--retries", typed.retries, "Further attempts for a job that fails (default 0)")
+      ->type_name("N")
+      ->group(group);
+  map.add_option("--backoff", typed.backoff, "Wait before a retry, doubled for each (default 0)")
+      ->type_name("D")
+      ->group(group);
+  map.add_option("--timeout", typed.timeout, "End an attempt that takes longer")
+      ->type_name("D")
+      ->group(group);
+  map.add_option("--kill-after", typed.kill_grace, "From SIGTERM to SIGKILL (default 2s)")
+      ->type_name("D")
+      ->group(group);
+  map.add_option("--max-output", typed.output_max, "Most output of one job (default 64MiB)")
+      ->type_name("SIZE")
+      ->group(group);
+  map.add_option("--halt", typed.halt, "on-error: stop at the first failure; never (default)")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"on-error", "never"}))
+      ->group(group);
+  map.add_option("--dlq", typed.dead_letters, "Add the lines that failed, with the reason, as JSON")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+void add_record_options(CLI::App& map, Typed& typed) {
+  const char* group = "What is kept and shown";
+  map.add_option("--joblog", typed.joblog, "Record the finished jobs")
+      ->type_name("FILE")
+      ->group(group);
+  map.add_flag("--resume", typed.resume, "Skip the jobs that --joblog has recorded")->group(group);
+  map.add_flag("--resume-failed", typed.resume_failed, "As --resume, but run failed jobs again")
+      ->group(group);
+  map.add_option("-o,--output", typed.output, "Write there; exact also when resumed after a crash")
+      ->type_name("FILE")
+      ->group(group);
+  map.add_flag("--progress", typed.progress, "Show progress on a terminal")->group(group);
+  map.add_flag("--stats", typed.stats, "Print a summary to standard error at the end")
+      ->group(group);
+}
+
+class MapFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "\nUsage: ordo map [OPTIONS] [--] COMMAND [ARGUMENT...] < LINES\n";
+  }
+};
+
+struct Program {
+  CLI::App app{"Ordo keeps things in order while they run in parallel.", "ordo"};
+  CLI::App* map = nullptr;
+  CLI::App* completion = nullptr;
+  Typed typed;
+  std::string shell;
+
+  Program() {
+    app.set_version_flag("--version", version_text());
+    app.set_help_flag("-h,--help", "Print this help and exit");
+    app.footer(kExamples);
+    app.require_subcommand(0, 1);
+    map = app.add_subcommand("map", "Run a command for each line in parallel, outputs in order");
+    map->formatter(std::make_shared<MapFormatter>());
+    map->footer(kMapExamples);
+    add_order_options(*map, typed);
+    add_run_options(*map, typed);
+    add_failure_options(*map, typed);
+    add_record_options(*map, typed);
+    completion = app.add_subcommand("completion", "Print a completion script for bash or zsh");
+    completion->add_option("SHELL", shell, "bash or zsh")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh"}));
+    completion->footer(
+        "\nExamples:\n  source <(ordo completion bash)\n"
+        "  ordo completion bash > /etc/bash_completion.d/ordo\n"
+        "  ordo completion zsh > ~/.zfunc/_ordo\n");
+  }
+};
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_min() > 0;
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+    for (const std::string& name : option->get_snames())
+      names.push_back("-" + name);
+  }
+  return names;
+}
+
+Invocation complain(const std::string& message, const std::string& help) {
+  Invocation wanted;
+  wanted.what = Invocation::What::complain;
+  wanted.text = "ordo: " + message + "\nTry '" + help + " --help'.";
+  return wanted;
+}
+
+// How many words the option at words[at] takes, itself included; 0 when there is no such option.
+// `-j4`, `-j 4`, `-0j4`, `--workers 4` and `--workers=4` are all known.
+std::size_t option_words(const CLI::App& map, const std::string& word) {
+  if (word.starts_with("--")) {
+    const std::size_t equals = word.find('=');
+    const CLI::Option* option = map.get_option_no_throw(word.substr(0, equals));
+    if (option == nullptr) return 0;
+    return takes_value(*option) && equals == std::string::npos ? 2 : 1;
+  }
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const CLI::Option* option = map.get_option_no_throw(std::string("-") + word[i]);
+    if (option == nullptr) return 0;
+    if (takes_value(*option)) return i + 1 == word.size() ? 2 : 1;
+  }
+  return 1;
+}
+
+// Cuts `words` (behind "map") where COMMAND begins. Returns the option nobody knows, if any.
+std::string split_command(const CLI::App& map, std::vector<std::string>& words,
+                          std::vector<std::string>& command) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at].size() > 1 && words[at][0] == '-' && words[at] != "--") {
+    const std::size_t count = option_words(map, words[at]);
+    if (count == 0) return words[at].substr(0, words[at].find('='));
+    at += count;
+  }
+  at = std::min(at, words.size());
+  const bool marked = at < words.size() && words[at] == "--";
+  command.assign(words.begin() + static_cast<std::ptrdiff_t>(at + (marked ? 1 : 0)), words.end());
+  words.resize(at);
+  return {};
+}
+
+// Collects values; the first error wins.
+class Checked {
+ public:
+  template <class T, class To>
+  void take(Result<T> value, To& to) {
+    if (value) {
+      to = static_cast<To>(*value);
+    } else if (error_.empty()) {
+      error_ = value.error().message;
+    }
+  }
+  void require(bool holds, const char* message) {
+    if (!holds && error_.empty()) error_ = message;
+  }
+  const std::string& error() const { return error_; }
+
+ private:
+  std::string error_;
+};
+
+void build_values(const Typed& typed, MapOptions& map, Checked& checked) {
+  const CountRange workers{1, kWorkersMax};
+  if (!typed.workers.empty()) {
+    checked.take(parse_count("--workers", typed.workers, workers), map.workers);
+  }
+  if (!typed.autoscale.empty()) {
+    CountRange range;
+    checked.take(parse_range("--autoscale", typed.autoscale, kWorkersMax), range);
+    map.workers = range.min;
+    map.autoscale_max = range.max;
+  }
+  if (!typed.window.empty()) {
+    checked.take(parse_count("--window", typed.window, {1, 10'000'000}), map.window);
+  }
+  if (!typed.key.empty())
+    checked.take(parse_count("--key", typed.key, {1, 1'000'000}), map.key_field);
+  if (!typed.key_separator.empty()) {
+    checked.take(parse_character("--field-separator", typed.key_separator), map.key_separator);
+  }
+  checked.take(parse_count("--retries", typed.retries, {0, 1'000'000}), map.retries);
+  checked.take(parse_time("--backoff", typed.backoff, false), map.backoff);
+  if (!typed.timeout.empty())
+    checked.take(parse_time("--timeout", typed.timeout, true), map.timeout);
+  checked.take(parse_time("--kill-after", typed.kill_grace, false), map.kill_grace);
+  checked.take(parse_time("--flush-wait", typed.flush_wait, true), map.flush_wait);
+  checked.take(parse_bytes("--max-line", typed.line_max), map.line_bytes_max);
+  checked.take(parse_bytes("--max-output", typed.output_max), map.output_bytes_max);
+}
+
+void check_together(const Typed& typed, Checked& checked) {
+  const bool keyed = !typed.key.empty() || !typed.key_regex.empty();
+  checked.require(typed.workers.empty() || typed.autoscale.empty(),
+                  "--workers and --autoscale exclude each other; --autoscale sets the least too");
+  checked.require(!(typed.ordered && typed.unordered),
+                  "--ordered and --unordered exclude each other");
+  checked.require(!(typed.unordered && keyed),
+                  "--unordered and --key exclude each other; --key alone orders per key only");
+  checked.require(typed.key.empty() || typed.key_regex.empty(),
+                  "--key and --key-regex exclude each other");
+  checked.require(typed.key_separator.empty() || !typed.key.empty(),
+                  "--field-separator needs --key N, the number of the field");
+  checked.require(!(typed.server && typed.on_stdin),
+                  "--server and --stdin exclude each other; a server reads every line itself");
+  checked.require(!(typed.resume || typed.resume_failed) || !typed.joblog.empty(),
+                  "--resume needs --joblog FILE, the journal to continue");
+}
+
+Invocation build_map(const Typed& typed, std::vector<std::string> command) {
+  Invocation wanted;
+  wanted.what = Invocation::What::map;
+  MapOptions& map = wanted.map;
+  map.command = std::move(command);
+  map.ordered = !typed.unordered && typed.key.empty() && typed.key_regex.empty();
+  map.key_regex = typed.key_regex;
+  map.server = typed.server;
+  map.shell = typed.shell;
+  map.line_on_stdin = typed.on_stdin;
+  map.null_separated = typed.null_separated;
+  map.halt_on_error = typed.halt == "on-error";
+  map.journal = typed.joblog;
+  map.resume = typed.resume;
+  map.resume_failed = typed.resume_failed;
+  map.dead_letters = typed.dead_letters;
+  map.output = typed.output;
+  map.dry_run = typed.dry_run;
+  map.progress = typed.progress;
+  map.stats = typed.stats;
+  Checked checked;
+  build_values(typed, map, checked);
+  check_together(typed, checked);
+  checked.require(!map.command.empty(),
+                  "COMMAND is missing; name the command to run for each line");
+  return checked.error().empty() ? wanted : complain(checked.error(), "ordo map");
+}
+
+CompletionOption completion_option(const CLI::Option& option) {
+  static const std::set<std::string> kFiles{"joblog", "dlq", "output"};
+  CompletionOption described;
+  for (const std::string& name : option.get_snames())
+    described.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) {
+    described.names.push_back("--" + name);
+    described.takes_file = described.takes_file || kFiles.count(name) > 0;
+    if (name == "halt") described.values = {"on-error", "never"};
+  }
+  described.text = option.get_description();
+  described.takes_value = takes_value(option);
+  return described;
+}
+
+std::string completion_script(const Program& program) {
+  std::vector<CompletionCommand> commands;
+  for (const CLI::App* app : program.app.get_subcommands({})) {
+    CompletionCommand command{app->get_name(), app->get_description(), {}, {}, false};
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional()) command.options.push_back(completion_option(*option));
+    }
+    command.runs_a_command = app == program.map;
+    if (app == program.completion) command.words = {"bash", "zsh"};
+    commands.push_back(std::move(command));
+  }
+  return program.shell == "bash" ? bash_completion(commands) : zsh_completion(commands);
+}
+
+Invocation print(std::string text) {
+  Invocation wanted;
+  wanted.text = std::move(text);
+  return wanted;
+}
+
+std::string unknown(const std::string& kind, const std::string& word,
+                    const std::vector<std::string>& known) {
+  const std::string meant = nearest(word, known);
+  return "unknown " + kind + " '" + word + "'" +
+         (meant.empty() ? "" : "; did you mean '" + meant + "'?");
+}
+
+}  // namespace
+
+Invocation parse_command_line(const std::vector<std::string>& arguments) {
+  Program program;
+  if (arguments.empty()) return complain("say what to do; commands: map, completion", "ordo");
+  std::vector<std::string> words = arguments;
+  std::vector<std::string> command;
+  const std::string& first = words[0];
+  const bool is_map = first == "map";
+  if (is_map) {
+    std::vector<std::string> rest(words.begin() + 1, words.end());
+    const std::string stranger = split_command(*program.map, rest, command);
+    if (!stranger.empty()) {
+      return complain(unknown("option", stranger, names_of(*program.map)), "ordo map");
+    }
+    words.resize(1);
+    words.insert(words.end(), rest.begin(), rest.end());
+  } else if (first[0] != '-' && first != "completion") {
+    return complain(unknown("command", first, {"map", "completion"}), "ordo");
+  }
+  try {
+    std::reverse(words.begin(), words.end());  // As the library takes them.
+    program.app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    return print((is_map                         ? program.map
+                  : program.completion->parsed() ? program.completion
+                                                 : &program.app)
+                     ->help());
+  } catch (const CLI::CallForVersion&) {
+    return print(version_text() + "\n");
+  } catch (const CLI::ParseError& error) {
+    return complain(error.what(), is_map ? "ordo map" : "ordo");
+  }
+  if (is_map) return build_map(program.typed, std::move(command));
+  return print(completion_script(program));
+}
+
+}  // namespace ordo::app

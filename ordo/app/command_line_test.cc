@@ -1,0 +1,108 @@
+#include "ordo/app/command_line.h"
+
+#include <gtest/gtest.h>
+
+namespace ordo::app {
+namespace {
+
+using What = Invocation::What;
+using Words = std::vector<std::string>;
+
+Invocation parse(const Words& words) {
+  return parse_command_line(words);
+}
+
+std::string complaint(const Words& words) {
+  const Invocation wanted = parse(words);
+  EXPECT_EQ(wanted.what, What::complain);
+  return wanted.what == What::complain ? wanted.text : "no complaint";
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(CommandLineTest, TheCommandBeginsAtTheFirstWordThatIsNoOption) {
+  const Invocation wanted = parse({"map", "-j2", "sh", "-c", "echo {}", "-j9"});
+  ASSERT_EQ(wanted.what, What::map) << wanted.text;
+  EXPECT_EQ(wanted.map.workers, 2u);
+  EXPECT_EQ(wanted.map.command, (Words{"sh", "-c", "echo {}", "-j9"}));
+}
+
+TEST(CommandLineTest, TwoDashesEndTheOptionsOnce) {
+  const Invocation wanted = parse({"map", "--workers", "3", "--", "--odd", "--", "{}"});
+  ASSERT_EQ(wanted.what, What::map) << wanted.text;
+  EXPECT_EQ(wanted.map.workers, 3u);
+  EXPECT_EQ(wanted.map.command, (Words{"--odd", "--", "{}"}));
+}
+
+TEST(CommandLineTest, ShortOptionsMayBeJoined) {
+  const Invocation wanted = parse({"map", "-0j4", "-k", "--window=5", "cat"});
+  ASSERT_EQ(wanted.what, What::map) << wanted.text;
+  EXPECT_TRUE(wanted.map.null_separated);
+  EXPECT_EQ(wanted.map.workers, 4u);
+  EXPECT_EQ(wanted.map.window, 5u);
+}
+
+TEST(CommandLineTest, ValuesHaveUnits) {
+  const Invocation wanted = parse({"map", "--timeout", "250ms", "--max-line", "1MiB", "--retries",
+                                   "3", "--backoff", "1s", "--autoscale", "2..6", "cat"});
+  ASSERT_EQ(wanted.what, What::map) << wanted.text;
+  EXPECT_EQ(wanted.map.timeout, std::chrono::milliseconds(250));
+  EXPECT_EQ(wanted.map.line_bytes_max, 1u << 20);
+  EXPECT_EQ(wanted.map.retries, 3u);
+  EXPECT_EQ(wanted.map.backoff, std::chrono::seconds(1));
+  EXPECT_EQ(wanted.map.workers, 2u);
+  EXPECT_EQ(wanted.map.autoscale_max, 6u);
+}
+
+TEST(CommandLineTest, AWrongValueIsRefusedWithTheNameOfItsOption) {
+  EXPECT_TRUE(has(complaint({"map", "-j", "0", "cat"}), "--workers: '0'"));
+  EXPECT_TRUE(has(complaint({"map", "-j", "-1", "cat"}), "--workers: '-1'"));
+  EXPECT_TRUE(has(complaint({"map", "--window", "0", "cat"}), "--window: '0'"));
+  EXPECT_TRUE(has(complaint({"map", "--timeout", "5", "cat"}), "--timeout"));
+  EXPECT_TRUE(has(complaint({"map", "--timeout", "0", "cat"}), "--timeout"));
+  EXPECT_TRUE(has(complaint({"map", "--autoscale", "5..2", "cat"}), "--autoscale"));
+  EXPECT_TRUE(has(complaint({"map", "--halt", "now", "cat"}), "--halt"));
+  EXPECT_TRUE(has(complaint({"map", "--key", "0", "cat"}), "--key"));
+}
+
+TEST(CommandLineTest, ContradictionsAreRefused) {
+  EXPECT_TRUE(has(complaint({"map", "--ordered", "--unordered", "cat"}), "exclude"));
+  EXPECT_TRUE(has(complaint({"map", "--key", "1", "--unordered", "cat"}), "exclude"));
+  EXPECT_TRUE(has(complaint({"map", "-j2", "--autoscale", "1..2", "cat"}), "exclude"));
+  EXPECT_TRUE(has(complaint({"map", "--resume", "cat"}), "--joblog"));
+}
+
+TEST(CommandLineTest, AMissingCommandOrValueIsNamed) {
+  EXPECT_TRUE(has(complaint({"map", "-j2"}), "COMMAND is missing"));
+  EXPECT_TRUE(has(complaint({"map", "-j"}), "workers"));
+}
+
+TEST(CommandLineTest, SomethingUnknownSuggestsTheNearest) {
+  EXPECT_TRUE(has(complaint({"mpa"}), "did you mean 'map'"));
+  EXPECT_TRUE(has(complaint({"map", "--wrokers", "2", "cat"}), "did you mean '--workers'"));
+  EXPECT_TRUE(has(complaint({"map", "--timout=2s", "cat"}), "did you mean '--timeout'"));
+  EXPECT_TRUE(has(complaint({"completion", "fish"}), "fish"));
+}
+
+TEST(CommandLineTest, HelpHasThreeExamplesAndTheExitStatus) {
+  const Invocation wanted = parse({"map", "--help"});
+  EXPECT_EQ(wanted.what, What::print);
+  EXPECT_TRUE(has(wanted.text, "Usage: ordo map"));
+  EXPECT_TRUE(has(wanted.text, "Examples:"));
+  EXPECT_TRUE(has(wanted.text, "Exit status:"));
+  EXPECT_TRUE(has(wanted.text, "--joblog"));
+  EXPECT_TRUE(has(parse({"--help"}).text, "completion"));
+  EXPECT_TRUE(has(parse({"completion", "--help"}).text, "bash"));
+}
+
+TEST(CommandLineTest, TheVersionNamesCompilerAndBuild) {
+  const Invocation wanted = parse({"--version"});
+  EXPECT_EQ(wanted.what, What::print);
+  EXPECT_TRUE(wanted.text.starts_with("ordo 0.")) << wanted.text;
+  EXPECT_TRUE(has(wanted.text, "("));
+}
+
+}  // namespace
+}  // namespace ordo::app
