@@ -23,8 +23,7 @@ string(REGEX REPLACE "/$" "" ORDO_PC_PREFIX "${ORDO_PC_PREFIX}")
 configure_file(cmake/ordo.pc.in ordo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ordo.pc DESTINATION ${ordo_pkgconfig_dir})
 
-if(TARGET ordo)
-  install(TARGETS ordo RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET ordo)  # ordo/app installs it
   add_dependencies(ordo_product ordo)
 endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
