@@ -1,4 +1,5 @@
-// PoolOptions: everything about a Pool that can be chosen, with its default. PoolStats: what it tells.
+// PoolOptions: everything about a Pool that can be chosen, with its default. PoolStats: what it
+// tells.
 //
 // An aggregate: name the fields you set and leave out the rest.
 //
@@ -8,6 +9,7 @@
 // the constructor of the Pool throw std::invalid_argument with a message that names the field.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -47,9 +49,8 @@ class PartitionKey {
   PartitionKey(std::nullptr_t) {}
 
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, PartitionKey> &&
-             std::invocable<F&, const In&>)
-  PartitionKey(F function)
+  requires(!std::same_as<std::remove_cvref_t<F>, PartitionKey> && std::invocable<F&, const In&>)
+      PartitionKey(F function)
       : hash_([function = std::move(function)](const In& input) mutable -> std::uint64_t {
           using Key = std::remove_cvref_t<std::invoke_result_t<F&, const In&>>;
           return std::hash<Key>{}(function(input));
@@ -64,21 +65,22 @@ class PartitionKey {
 
 template <class In>
 struct PoolOptions {
-  std::size_t workers = 1;             // Static worker count; the minimum when autoscaling.
-  std::optional<Autoscale> autoscale;  // None: the worker count is fixed.
-  std::size_t buffer_size = 0;         // Outputs that may wait for pop() beyond the window.
-  bool preserve_order = false;         // Total order of outputs = order of inputs.
-  std::size_t order_buffer_size = 0;   // The window; 0: 2 x max(workers, max_workers).
-  std::optional<std::chrono::nanoseconds> order_timeout;    // How long the head may hold the line.
-  PartitionKey<In> partition_key;                           // Order per key instead of in total.
-  std::optional<std::chrono::nanoseconds> process_timeout;  // Per item.
+  std::size_t workers = 1;                  // Static worker count; the minimum when autoscaling.
+  std::optional<Autoscale> autoscale = {};  // None: the worker count is fixed.
+  std::size_t buffer_size = 0;              // Outputs that may wait for pop() beyond the window.
+  bool preserve_order = false;              // Total order of outputs = order of inputs.
+  std::size_t order_buffer_size = 0;        // The window; 0: 2 x max(workers, max_workers).
+  std::optional<std::chrono::nanoseconds> order_timeout =
+      {};                               // How long the head may hold the line.
+  PartitionKey<In> partition_key = {};  // Order per key instead of in total.
+  std::optional<std::chrono::nanoseconds> process_timeout = {};  // Per item.
   // The original input and what was thrown, exactly once per failed item. None: a line on stderr,
   // at most one a second.
-  std::function<void(const In&, std::exception_ptr)> on_error;
-  std::function<void()> on_cleanup;  // Once, after the last output, before the end is visible.
-  bool fail_stop = false;            // Emit nothing after the first failed item, and end.
+  std::function<void(const In&, std::exception_ptr)> on_error = {};
+  std::function<void()> on_cleanup = {};  // Once, after the last output, before the end is visible.
+  bool fail_stop = false;                 // Emit nothing after the first failed item, and end.
   // An input that order_timeout skipped; it counts as late, neither delivered nor failed.
-  std::function<void(const In&)> on_late;
+  std::function<void(const In&)> on_late = {};
   Clock* clock = nullptr;  // Not owned, outlives the pool. None: the system's.
 };
 
@@ -90,9 +92,9 @@ class ProcessTimeout : public std::runtime_error {
 
 // What holds up the line.
 struct HeadOfLine {
-  std::uint64_t sequence = 0;            // Of the input everything behind is waiting for.
+  std::uint64_t sequence = 0;  // Of the input everything behind is waiting for.
   std::chrono::nanoseconds blocked_for{0};
-  bool waits_for_pop = false;            // It is done; nobody takes its output.
+  bool waits_for_pop = false;  // It is done; nobody takes its output.
 };
 
 // A snapshot. When the pool has ended: admitted = delivered + failed + late + undone.

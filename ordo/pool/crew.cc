@@ -1,0 +1,147 @@
+#include "ordo/pool/crew.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace ordo::pool {
+
+Crew::Crew(const Settings& settings, Hooks hooks)
+    : settings_(settings),
+      hooks_(std::move(hooks)),
+      posts_(new Post[settings.workers_max]) {}
+
+Crew::~Crew() {
+  dismiss();
+  join();
+}
+
+void Crew::start() {
+  std::lock_guard lock(mutex_);
+  target_.store(settings_.workers_min, std::memory_order_release);
+  fill_posts();
+  const bool by_time = settings_.autoscale || settings_.process_timeout || settings_.order_timeout;
+  if (by_time) supervisor_.emplace("ordo-pool", [this](const std::stop_token&) { supervise(); });
+}
+
+// REQUIRES: mutex_ is held.
+void Crew::fill_posts() {
+  for (std::size_t worker = 0; worker < target_.load(std::memory_order_relaxed); ++worker) {
+    Post& post = posts_[worker];
+    if (post.alive.load(std::memory_order_acquire)) continue;
+    post.thread.reset();  // Joins the one that has ended here before.
+    post.alive.store(true, std::memory_order_release);
+    post.thread.emplace("ordo-pool-" + std::to_string(worker), [this, worker](std::stop_token) {
+      hooks_.work(worker);
+      posts_[worker].alive.store(false, std::memory_order_release);
+    });
+  }
+}
+
+void Crew::dismiss() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(dismissed_, true)) return;
+    target_.store(0, std::memory_order_release);
+    changed_.notify_all();
+  }
+  hooks_.wake();
+}
+
+void Crew::join() {
+  if (supervisor_) supervisor_->join();
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    if (posts_[worker].thread) posts_[worker].thread->join();
+  }
+}
+
+bool Crew::is_quiet() const {
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    if (is_busy(worker)) return false;
+  }
+  return true;
+}
+
+void Crew::request_stop() {
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    posts_[worker].stop.request_stop();
+  }
+}
+
+void Crew::poke_supervisor() {
+  std::lock_guard lock(mutex_);
+  poked_ = true;
+  changed_.notify_all();
+}
+
+void Crew::supervise() {
+  TimePoint next_check = TimePoint::max();
+  if (settings_.autoscale) {
+    next_check = saturating_add(settings_.clock->now(), settings_.autoscale->check_interval);
+  }
+  std::unique_lock lock(mutex_);
+  while (!dismissed_) {
+    poked_ = false;
+    const TimePoint now = settings_.clock->now();
+    lock.unlock();
+    if (now >= next_check) {
+      scale(now);
+      next_check = saturating_add(now, settings_.autoscale->check_interval);
+    }
+    const TimePoint due = std::min(next_check, hooks_.expire(now));
+    lock.lock();
+    if (!dismissed_ && !poked_) settings_.clock->wait_until(lock, changed_, due);
+  }
+}
+
+void Crew::scale(TimePoint now) {
+  const Demand demand = hooks_.demand();
+  const std::size_t target = target_.load(std::memory_order_relaxed);
+  ScalingObservation seen;
+  seen.now = now;
+  seen.runnable = demand.runnable;
+  seen.window_slots_free = demand.free_slots;
+  seen.stalled_on_head = demand.stalled;
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    if (!posts_[worker].alive.load(std::memory_order_acquire)) continue;
+    ++seen.workers;
+    if (worker >= target) {
+      ++seen.leaving;
+    } else if (is_busy(worker)) {
+      ++seen.busy;
+    }
+  }
+  const Autoscale& scale = *settings_.autoscale;
+  const ScalingSettings settings{.min = settings_.workers_min,
+                                 .max = settings_.workers_max,
+                                 .up_cooldown = scale.scale_up_cooldown,
+                                 .down_cooldown = scale.scale_down_cooldown,
+                                 .down_after = scale.scale_down_after,
+                                 .step = scale.step};
+  const ScalingDecision decision = decide_scaling(settings, scaling_, seen);
+  scaling_ = decision.next;
+  {
+    std::lock_guard lock(mutex_);
+    if (dismissed_) return;
+    target_.store(target + decision.grow - decision.shrink, std::memory_order_release);
+    if (decision.grow > 0) ++scale_ups_;
+    if (decision.shrink > 0) ++scale_downs_;
+    fill_posts();
+  }
+  if (decision.shrink > 0) hooks_.wake();
+}
+
+void Crew::add_to(PoolStats& stats) const {
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    const Post& post = posts_[worker];
+    if (post.alive.load(std::memory_order_acquire)) ++stats.workers;
+    if (is_busy(worker)) ++stats.running;
+  }
+  stats.workers_min = settings_.workers_min;
+  stats.workers_max = settings_.workers_max;
+  std::lock_guard lock(mutex_);
+  stats.scale_ups = scale_ups_;
+  stats.scale_downs = scale_downs_;
+}
+
+}  // namespace ordo::pool

@@ -1,0 +1,121 @@
+// Crew: the threads of one pool: started, grown, shrunk, asked to leave, joined.
+//
+// Every worker slot has a number below workers_max. The crew decides which of them should be
+// there (min at first, more or fewer as the scaling policy says); a worker asks is_leaving()
+// between items and goes. A slot is free again only when its thread has really ended, so the
+// handlers that run can never be more than workers_max.
+//
+// The supervisor thread exists only where something happens by time: autoscaling, timeouts.
+//
+// Threads: any, except where said. Owns the workers and the supervisor.
+// Bounds:  workers_max + 1 threads.
+// Cost:    is_leaving() is one load; an idle crew costs nothing between two scaling checks.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "ordo/core/clock.h"
+#include "ordo/pool/settings.h"
+#include "ordo/runtime/atomics.h"
+#include "ordo/runtime/scaling_policy.h"
+#include "ordo/runtime/threads.h"
+
+namespace ordo::pool {
+
+// What an engine could give more workers to do.
+struct Demand {
+  std::size_t runnable = 0;    // Admitted, not started, and free to start.
+  std::size_t free_slots = 0;  // Of the window, those that more work could use.
+  bool stalled = false;        // Everything admitted waits for one that runs.
+};
+
+class Crew {
+ public:
+  struct Hooks {
+    std::function<void(std::size_t worker)> work;    // Runs until is_leaving(worker).
+    std::function<void()> wake;                      // Wakes all that wait for work.
+    std::function<Demand()> demand;                  // For the scaling policy.
+    std::function<TimePoint(TimePoint now)> expire;  // Ends what is overdue; when to come again.
+  };
+
+  Crew(const Settings& settings, Hooks hooks);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  void start();
+
+  // All workers leave after the item they are at; the supervisor ends.
+  void dismiss();
+  // Joins them. Blocks for as long as a handler runs.
+  void join();
+
+  bool is_leaving(std::size_t worker) const {
+    return worker >= target_.load(std::memory_order_acquire);
+  }
+
+  // A worker says that it has, or no longer has, something to run. Its own thread only.
+  void set_busy(std::size_t worker) { posts_[worker].busy.store(true, std::memory_order_seq_cst); }
+  void set_idle(std::size_t worker) { posts_[worker].busy.store(false, std::memory_order_seq_cst); }
+  bool is_busy(std::size_t worker) const {
+    return posts_[worker].busy.load(std::memory_order_seq_cst);
+  }
+  bool is_quiet() const;  // Nobody is busy.
+
+  // When the items that `worker` is at began. note_start() from its own thread only.
+  void note_start(std::size_t worker, TimePoint time) {
+    posts_[worker].since.store(time.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  TimePoint started_at(std::size_t worker) const {
+    return TimePoint(std::chrono::nanoseconds(posts_[worker].since.load()));
+  }
+
+  // The token that handlers of `worker` get, and what fires all of them.
+  const std::stop_token& token(std::size_t worker) const { return posts_[worker].token; }
+  void request_stop();
+
+  // Something may be due earlier than the supervisor thinks.
+  void poke_supervisor();
+
+  void add_to(PoolStats& stats) const;
+
+ private:
+  // A worker's place; on its own cache line, as busy workers touch theirs all the time.
+  struct alignas(kCacheLineBytes) Post {
+    std::atomic<bool> busy{false};
+    std::atomic<std::int64_t> since{0};
+    std::stop_source stop;
+    std::stop_token token = stop.get_token();
+    std::optional<Thread> thread;    // Under mutex_.
+    std::atomic<bool> alive{false};  // Its thread has been started and has not ended.
+  };
+
+  void fill_posts();  // Starts a thread on every post below target_ that has none.
+  void supervise();
+  void scale(TimePoint now);
+
+  const Settings settings_;
+  const Hooks hooks_;
+  std::unique_ptr<Post[]> posts_;
+  std::atomic<std::size_t> target_{0};  // Posts below it should be manned.
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool dismissed_ = false;
+  bool poked_ = false;
+  ScalingState scaling_;  // The supervisor's.
+  std::uint64_t scale_ups_ = 0;
+  std::uint64_t scale_downs_ = 0;
+  std::optional<Thread> supervisor_;
+};
+
+}  // namespace ordo::pool

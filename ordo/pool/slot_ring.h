@@ -1,0 +1,445 @@
+// SlotRing: the engine for total order. An item stays in one slot from push to release.
+//
+// The place in the ring is the sequence number, so there is no sequencer to pass, no map to look
+// results up in, nothing to allocate, and no thread that only reorders:
+//
+//   push:   build the input in slot s, publish s + 1
+//   worker: run what the RunDeck hands out, mark its slot done
+//   pop:    look at the slot at tail_; when it is done, take its output and move tail_ on
+//
+// Invariants.
+//   1. tail_ <= every slot in use < head. A slot is the pusher's until its number is published,
+//      then the worker's that was handed the number, then, from its done mark on, the releaser's
+//      until tail_ has passed it.
+//   2. Admission: head < released + window, and head < tail_ + capacity. The head of the line
+//      therefore always has its slot, and a full window cannot deadlock.
+//   3. With emit, the right to release item i is won by exchanging its done mark for `taken`. At
+//      most two ask for it: who finishes i and then sees tail_ at i, and who moves tail_ to i and
+//      then sees i done. Both orders are sequentially consistent, so one of them sees it.
+//   4. stop() seals the ring, then takes away what is done by the same exchange: an item is
+//      delivered or undone, never both and never neither.
+//
+// Threads: push, pop, stop from any thread; see Engine for the workers.
+// Bounds:  window + buffer_size items, in a power of two of slots.
+// Cost:    push: a short lock and an exchange. A worker: two read-modify-writes per item, on lines
+//          it has anyway. pop: a short lock. No allocation.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ordo/pool/engine.h"
+#include "ordo/pool/run_deck.h"
+#include "ordo/pool/slots.h"
+#include "ordo/pool/stalls.h"
+#include "ordo/pool/wait_point.h"
+
+namespace ordo::pool {
+
+template <class In, class Out>
+class SlotRing final : public Engine<In, Out> {
+  using Base = Engine<In, Out>;
+  using Places = Slots<In, Out>;
+  using Mark = typename Places::Mark;
+  using Base::callbacks_;
+  using Base::crew;
+  using Base::is_closed;
+  using Base::is_stopping;
+  using Base::process_;
+  using Base::settings_;
+
+ public:
+  explicit SlotRing(Parts<In, Out> parts)
+      : Base(std::move(parts)),
+        slots_(std::bit_ceil(settings_.window + settings_.buffer_size)),
+        deck_(settings_.workers_max, longest_run(settings_)),
+        stalls_(settings_.clock) {}
+
+  ~SlotRing() override {
+    this->shut_down();
+    const std::uint64_t head = deck_.head();
+    for (std::uint64_t item = tail_.load(); item < head; ++item) {
+      slots_.destroy(item, slots_.produced(item));
+    }
+  }
+
+  bool push(In& input, bool may_wait) override {
+    std::unique_lock lock(push_mutex_);
+    while (!admission_closed_ && !has_room()) {
+      if (!may_wait) return false;
+      lock.unlock();
+      await_room();
+      lock.lock();
+    }
+    if (admission_closed_) return false;
+    slots_.build_input(next_, std::move(input));
+    slots_.prefetch_input(next_ + 8);
+    deck_.publish(++next_);
+    return true;
+  }
+
+  std::optional<Out> pop(bool may_wait) override {
+    if (!callbacks_.has_emit()) {
+      std::unique_lock lock(pop_mutex_);
+      for (;;) {
+        const Found found = look();
+        if (found == Found::output) return take_output(lock);
+        if (found == Found::end) break;
+        if (!may_wait) return std::nullopt;
+        ++poppers_waiting_;
+        lock.unlock();
+        await_output();
+        lock.lock();
+        --poppers_waiting_;
+      }
+      lock.unlock();
+      if (line_ended_.load(std::memory_order_relaxed)) this->halt();
+    }
+    if (may_wait) {
+      this->await_end();
+    } else {
+      this->try_conclude();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  enum class Found : std::uint8_t { output, nothing, end };
+
+  static constexpr std::chrono::nanoseconds kNap = std::chrono::microseconds(200);
+
+  // A run is at most a share of the window, so that no worker holds what all could work on.
+  static std::size_t longest_run(const Settings& settings) {
+    return std::clamp<std::size_t>(settings.window / (2 * settings.workers_max), 1, 128);
+  }
+
+  // ---- Admission, under push_mutex_ ----
+
+  bool has_room() {
+    // tail_seen_ lags behind, so no more than this is really in use.
+    if (next_ - tail_seen_ < peak_) return true;
+    tail_seen_ = tail_.load(std::memory_order_acquire);
+    std::uint64_t used = next_ - tail_seen_;
+    if (used >= settings_.window && settings_.buffer_size > 0) used = next_ - find_released();
+    if (used >= settings_.window || next_ - tail_seen_ >= slots_.capacity()) return false;
+    peak_ = std::max(peak_, used + 1);
+    return true;
+  }
+
+  // The window begins at the first item that is not done, or whose outputs do not fit the buffer.
+  std::uint64_t find_released() {
+    std::lock_guard lock(pop_mutex_);
+    tail_seen_ = tail_.load(std::memory_order_relaxed);
+    std::uint64_t item = tail_seen_;
+    std::size_t waiting = 0;
+    for (; item < next_; ++item) {
+      const Produced produced = slots_.produced(item);
+      if (produced == Produced{}) break;
+      waiting += slots_.outputs(item).count(produced);
+      if (item == tail_seen_) waiting -= taken_;
+      if (waiting > settings_.buffer_size) break;
+    }
+    return item;
+  }
+
+  void await_room() {
+    const auto ready = [this] {
+      std::lock_guard lock(push_mutex_);
+      return admission_closed_ || has_room();
+    };
+    const auto plenty = [this] {
+      return is_closed() ||
+             2 * (deck_.head() - tail_.load(std::memory_order_acquire)) <= settings_.window;
+    };
+    room_.await(ready, plenty, kNap);
+  }
+
+  // Tells a waiting pusher; not for every slot while the line flows.
+  void note_room(std::uint64_t tail) {
+    if (!room_.has_waiters()) return;
+    const bool plenty = 2 * (deck_.head() - tail) <= settings_.window;
+    if (plenty || room_.has_waiters(true)) room_.notify();
+  }
+
+  void close_admission() override {
+    std::lock_guard lock(push_mutex_);
+    admission_closed_ = true;
+  }
+
+  // ---- Work, on a worker's thread ----
+
+  void work(std::size_t worker) override {
+    const std::function<bool()> leaving = [&] { return crew().is_leaving(worker); };
+    while (!leaving()) {
+      crew().set_busy(worker);
+      run_what_is_there(worker);
+      crew().set_idle(worker);
+      if (leaving()) break;
+      deck_.await_work(worker, leaving);
+    }
+  }
+
+  // Runs items until there are none, or until this worker is to leave and its run is over.
+  void run_what_is_there(std::size_t worker) {
+    TimePoint before = settings_.clock->now();
+    std::size_t count = 0;
+    crew().note_start(worker, before);
+    for (;;) {
+      const std::uint64_t item = deck_.next(worker);
+      if (item == RunDeck::kNone || is_stopping()) return;  // stop() lists what is not started.
+      const bool run_is_over = deck_.run_is_over(worker);
+      run_item(item, worker);
+      ++count;
+      if (!run_is_over) continue;
+      const TimePoint now = settings_.clock->now();
+      deck_.note_pace(worker, count, now - before);
+      crew().note_start(worker, now);
+      before = now;
+      count = 0;
+      const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+      if (tail < item && !slots_.is_done(tail)) stalls_.begin();
+      if (crew().is_leaving(worker)) return;
+    }
+  }
+
+  void run_item(std::uint64_t item, std::size_t worker) {
+    In& input = slots_.input(item);
+    Produced produced = Produced::failed;
+    try {
+      produced = process_->call(input, crew().token(worker), slots_.outputs(item));
+    } catch (...) {
+      callbacks_.report_failure(input, std::current_exception());
+    }
+    const Mark done = Places::make_mark(item, produced);
+    if (callbacks_.has_emit()) {
+      slots_.mark(item).store(done, std::memory_order_seq_cst);
+      release_from(item);
+      return;
+    }
+    slots_.mark(item).store(done, std::memory_order_release);
+    if (output_.has_waiters()) {
+      const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
+      if (slots_.is_done(tail)) output_.notify();
+    }
+    if (settings_.buffer_size > 0) room_.notify();
+  }
+
+  // ---- Release by emit: whoever wins the item at tail_ ----
+
+  void release_from(std::uint64_t item) {
+    if (tail_.load(std::memory_order_seq_cst) != item) return;
+    // sealed_ is looked at after the done mark was set, as collect_undone() sets it before it
+    // looks at marks: one of the two gets the item.
+    while (!line_ended_.load(std::memory_order_relaxed) && !sealed_.load()) {
+      const Produced produced = win(item);
+      if (produced == Produced{}) break;
+      stalls_.end();
+      const bool failed = produced == Produced::failed || !emit_outputs(item, produced);
+      release(item, produced, failed);
+      ++item;
+    }
+    if (line_ended_.load(std::memory_order_relaxed)) this->halt();
+    if (is_closed()) this->try_conclude();
+  }
+
+  // Takes the outputs of `item` for the caller alone; Produced{} if it is not done, or not free.
+  Produced win(std::uint64_t item) {
+    Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
+    const Produced produced = Places::produced(item, mark);
+    if (produced == Produced{}) return produced;
+    const bool won = slots_.mark(item).compare_exchange_strong(
+        mark, Places::make_mark(item, Places::kTaken), std::memory_order_seq_cst);
+    return won ? produced : Produced{};
+  }
+
+  bool emit_outputs(std::uint64_t item, Produced produced) {
+    Outputs<Out>& outputs = slots_.outputs(item);
+    const std::size_t count = outputs.count(produced);
+    const std::exception_ptr thrown =
+        callbacks_.emit(count, [&](std::size_t index) { return outputs.take(produced, index); });
+    if (thrown) callbacks_.report_failure(slots_.input(item), thrown);
+    outputs_taken_.store(outputs_taken_.load(std::memory_order_relaxed) + count,
+                         std::memory_order_relaxed);
+    return !thrown;
+  }
+
+  // ---- Release by pop, under pop_mutex_ ----
+
+  // Passes what has no (more) output, and says what comes then.
+  Found look() {
+    for (;;) {
+      if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Found::end;
+      const std::uint64_t item = tail_.load(std::memory_order_relaxed);
+      const Produced produced = slots_.produced(item);
+      if (produced == Produced{}) {
+        const bool closed = is_closed();  // Before the look at head, which then stays.
+        if (deck_.head() == item) return closed ? Found::end : Found::nothing;
+        stalls_.begin();
+        return Found::nothing;
+      }
+      stalls_.end();
+      if (produced == Produced::one || produced == Produced::many) return Found::output;
+      release(item, produced, produced == Produced::failed);
+    }
+  }
+
+  std::optional<Out> take_output(std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t item = tail_.load(std::memory_order_relaxed);
+    const Produced produced = slots_.produced(item);
+    Outputs<Out>& outputs = slots_.outputs(item);
+    std::optional<Out> output(outputs.take(produced, taken_));
+    outputs_taken_.store(outputs_taken_.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+    if (++taken_ == outputs.count(produced)) release(item, produced, false);
+    const bool others_wait = poppers_waiting_ > 0;
+    lock.unlock();
+    if (others_wait) output_.notify();
+    return output;
+  }
+
+  // Frees the slot of `item`, which is the one at tail_ and the caller's.
+  void release(std::uint64_t item, Produced produced, bool failed) {
+    slots_.destroy(item, produced);
+    taken_ = 0;
+    if (failed) {
+      failed_released_.fetch_add(1, std::memory_order_relaxed);
+      if (settings_.fail_stop) line_ended_.store(true, std::memory_order_relaxed);
+    }
+    tail_.store(item + 1, std::memory_order_seq_cst);
+    note_room(item + 1);
+  }
+
+  void await_output() {
+    const auto ready = [this] {
+      const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
+      if (slots_.is_done(tail)) return true;
+      return is_closed() && (is_stopping() || deck_.head() == tail);
+    };
+    const auto plenty = [&] {
+      return slots_.is_done(tail_.load(std::memory_order_seq_cst) + settings_.window / 8) ||
+             is_stopping();
+    };
+    output_.await(ready, plenty, std::chrono::nanoseconds(0));
+  }
+
+  // ---- The end ----
+
+  bool all_released() const override {
+    return tail_.load(std::memory_order_seq_cst) == deck_.head();
+  }
+
+  void wake_everybody() override {
+    deck_.wake_all();
+    room_.notify_all();
+    output_.notify_all();
+  }
+
+  std::vector<In> collect_undone() override {
+    std::scoped_lock lock(push_mutex_, pop_mutex_);
+    sealed_.store(true, std::memory_order_seq_cst);
+    std::vector<In> undone;
+    for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
+      if (slots_.produced(item) != Produced{}) {
+        collect_done(item, undone);
+      } else if (slots_.mark(item).load() == Places::make_mark(item, Places::kTaken)) {
+        continue;  // It is being emitted.
+      } else if (!runner_of(item)) {
+        undone.push_back(std::move(slots_.input(item)));
+      } else if constexpr (std::copy_constructible<In>) {
+        // Its handler still reads it. What it will return, nobody looks for: the ring is sealed.
+        if (process_->input_is_read_only()) undone.push_back(std::as_const(slots_.input(item)));
+      }
+    }
+    return undone;
+  }
+
+  void collect_done(std::uint64_t item, std::vector<In>& undone) {
+    const Produced produced = win(item);
+    if (produced == Produced{} || produced == Produced::failed) return;  // Emitted; reported.
+    slots_.outputs(item).clear(produced);
+    undone.push_back(std::move(slots_.input(item)));
+  }
+
+  std::optional<std::size_t> runner_of(std::uint64_t item) const {
+    for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+      if (crew().is_busy(worker) && deck_.is_last_taken(worker, item)) return worker;
+    }
+    return std::nullopt;
+  }
+
+  // ---- What it tells ----
+
+  Demand demand() const override {
+    const std::uint64_t tail = tail_.load(std::memory_order_acquire);
+    const std::uint64_t head = deck_.head();
+    Demand demand;
+    demand.runnable = deck_.unstarted();
+    const std::size_t used = head > tail ? head - tail : 0;
+    demand.free_slots = demand.runnable + settings_.window - std::min(used, settings_.window);
+    demand.stalled = demand.runnable == 0 && tail < head && !slots_.is_done(tail);
+    return demand;
+  }
+
+  void add_to(PoolStats& stats) const override {
+    const std::uint64_t failed_released = failed_released_.load(std::memory_order_acquire);
+    const std::uint64_t tail = tail_.load(std::memory_order_acquire);
+    stats.admitted = deck_.head();
+    stats.delivered = tail - failed_released;
+    stats.outputs = outputs_taken_.load(std::memory_order_relaxed);
+    std::uint64_t head = tail;
+    while (head < stats.admitted && slots_.is_done(head))
+      ++head;
+    const std::uint64_t waits_from = settings_.buffer_size > 0 ? head : tail;
+    stats.window_used = std::min<std::uint64_t>(stats.admitted - waits_from, settings_.window);
+    if (head < stats.admitted || tail < head) add_head_of_line(stats, tail, head);
+    stats.stalls = stalls_.histogram();
+    std::lock_guard lock(push_mutex_);
+    stats.window_peak = peak_;
+  }
+
+  void add_head_of_line(PoolStats& stats, std::uint64_t tail, std::uint64_t head) const {
+    HeadOfLine line;
+    line.waits_for_pop = tail < head;
+    line.sequence = line.waits_for_pop ? tail : head;
+    if (const auto standing = stalls_.standing_for()) {
+      line.blocked_for = *standing;
+    } else if (const auto worker = runner_of(line.sequence)) {
+      line.blocked_for = settings_.clock->now() - crew().started_at(*worker);
+    }
+    stats.head_of_line = line;
+  }
+
+  Places slots_;
+  RunDeck deck_;
+  Stalls stalls_;
+  WaitPoint room_;    // Pushers.
+  WaitPoint output_;  // Poppers.
+
+  alignas(kCacheLineBytes) mutable std::mutex push_mutex_;  // Guards admission; before pop_mutex_.
+  std::uint64_t next_ = 0;                                  // The number of the next item.
+  std::uint64_t tail_seen_ = 0;                             // tail_, as last read.
+  std::uint64_t peak_ = 0;                                  // The most of the window ever in use.
+  bool admission_closed_ = false;
+
+  alignas(kCacheLineBytes) std::mutex pop_mutex_;  // Guards release by pop.
+  std::atomic<std::uint64_t> tail_{0};             // The item to be released next.
+  std::size_t taken_ = 0;                          // Outputs already taken of it.
+  std::size_t poppers_waiting_ = 0;
+  std::atomic<std::uint64_t> outputs_taken_{0};
+  std::atomic<std::uint64_t> failed_released_{0};
+  std::atomic<bool> line_ended_{false};  // By fail_stop.
+  std::atomic<bool> sealed_{false};      // What is left here is undone.
+};
+
+}  // namespace ordo::pool

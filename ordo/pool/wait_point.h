@@ -1,0 +1,84 @@
+// WaitPoint: where a pusher waits for room and a popper for output: first awake, then asleep.
+//
+// Under load the wait is over in microseconds, and a wake-up costs more than that, so a waiter
+// looks for kSpin, letting others run, before it sleeps.
+//
+//   waiter:    point.await([&] { return ready(); });
+//   notifier:  make_ready();  point.notify();           // Nothing but a load while none sleeps.
+//
+// A waiter that can stand a little delay naps before it sleeps for good: notify_lazily() spares
+// nappers, who come back by themselves, and so saves wake-ups while the condition is just barely
+// true. Once the nap is over without it, the waiter is woken by the first notification of any kind.
+//
+// Threads: any.
+// Cost:    notify: a load. A sleep and a wake-up: some 10 us together. Asleep: nothing.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "ordo/core/clock.h"
+#include "ordo/runtime/asymmetric_fence.h"
+#include "ordo/runtime/event_count.h"
+
+namespace ordo::pool {
+
+class WaitPoint {
+ public:
+  // Blocks until ready() is true. `plenty` means that there is so much that waiting for more would
+  // not pay; for the first kPatience it is what is waited for. REQUIRES: plenty() implies ready().
+  template <class Ready, class Plenty>
+  void await(Ready ready, Plenty plenty, std::chrono::nanoseconds nap) {
+    const TimePoint begin = system_clock().now();
+    TimePoint now = begin;
+    do {
+      if (now - begin < kPatience ? plenty() : ready()) return;
+      // Not too often: a look takes the cache line away from who is about to write it.
+      for (int pause = 0; pause < kPausesPerLook; ++pause)
+        StdAtomics::pause();
+      if (now - begin < kPatience ? plenty() : ready()) return;
+      StdAtomics::yield();
+      now = system_clock().now();
+    } while (now - begin < kSpin);
+    bool rested = nap.count() == 0;
+    for (;;) {
+      if (rested) sleepers_.fetch_add(1, std::memory_order_seq_cst);
+      const EventCount::Ticket ticket = event_.prepare();
+      const bool is_ready = ready();
+      if (is_ready) {
+        event_.cancel();
+      } else if (rested) {
+        event_.wait(ticket);
+      } else {
+        event_.wait_for(ticket, nap);
+      }
+      if (rested) sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      if (is_ready) return;
+      rested = true;
+    }
+  }
+
+  void notify() {
+    light_fence();
+    if (event_.has_waiters()) event_.notify_one();
+  }
+  void notify_all() { event_.notify_all(); }
+
+  // Whether a waiter needs to be told; `lazily` leaves those out that nap.
+  bool has_waiters(bool lazily = false) const {
+    light_fence();
+    if (!event_.has_waiters()) return false;
+    return !lazily || sleepers_.load(std::memory_order_seq_cst) > 0;
+  }
+
+ private:
+  static constexpr std::chrono::nanoseconds kPatience = std::chrono::microseconds(4);
+  static constexpr std::chrono::nanoseconds kSpin = std::chrono::microseconds(50);
+  static constexpr int kPausesPerLook = 32;
+
+  EventCount event_;
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+}  // namespace ordo::pool
