@@ -214,6 +214,7 @@ TEST_P(ManualClockSchedule, NoWaiterIsForgottenWhileTimeMoves) {
   Sleeper shared;
   std::atomic<int> running{kThreads};
   std::vector<std::future<void>> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.push_back(std::async(std::launch::async, [&, i] {
       std::mt19937 random(GetParam() * 100 + static_cast<std::uint32_t>(i));

@@ -44,6 +44,7 @@ TEST(SharedCounterTest, NothingThatManyThreadsAddIsLost) {
   constexpr int kAdds = 10'000;
   SharedCounter counter;
   std::vector<std::future<void>> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.push_back(std::async(std::launch::async, [&] {
       for (int add = 0; add < kAdds; ++add) {

@@ -95,8 +95,8 @@ TEST(HistogramTest, MergingEqualsRecordingInOne) {
   EXPECT_EQ(left.sum(), both.sum());
   EXPECT_EQ(left.min(), both.min());
   EXPECT_EQ(left.max(), both.max());
-  for (double q = 0; q <= 1.0; q += 0.01) {
-    EXPECT_EQ(left.quantile(q), both.quantile(q)) << q;
+  for (int percent = 0; percent <= 100; ++percent) {
+    EXPECT_EQ(left.quantile(percent / 100.0), both.quantile(percent / 100.0)) << percent;
   }
 }
 

@@ -73,6 +73,7 @@ TEST(RateLimitTest, EveryEventOfManyThreadsIsPassedOrCounted) {
   ManualClock clock;
   RateLimit limit(clock, 1s);
   std::vector<std::future<std::uint64_t>> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.push_back(std::async(std::launch::async, [&] {
       std::uint64_t accounted = 0;

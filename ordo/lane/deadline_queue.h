@@ -72,7 +72,7 @@ class DeadlineQueue {
   std::optional<Id> pop_expired(TimePoint now) {
     if (heap_.empty() || heap_.front_time() > now) return std::nullopt;
     const std::uint32_t index = heap_.front();
-    std::optional<Id> id(std::move(*timers_[index].id));
+    std::optional<Id> id = std::move(timers_[index].id);
     erase(index);
     return id;
   }

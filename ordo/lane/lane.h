@@ -61,19 +61,23 @@ using LaneKeyView = std::conditional_t<TextKey<Key>, std::string_view, const Key
 template <class Key>
 class LaneKey {
  public:
-  LaneKey() {}
+  LaneKey() = default;
   LaneKey(const LaneKey&) = delete;
   LaneKey& operator=(const LaneKey&) = delete;
-  ~LaneKey() {}
+  ~LaneKey() = default;
 
-  void emplace(LaneKeyView<Key> key) { std::construct_at(&key_, Key(key)); }
-  void reset() { std::destroy_at(&key_); }
-  const Key& operator*() const { return key_; }
+  void emplace(LaneKeyView<Key> key) { std::construct_at(&storage_.key, Key(key)); }
+  void reset() { std::destroy_at(&storage_.key); }
+  const Key& operator*() const { return storage_.key; }
 
  private:
-  union {
-    Key key_;  // Alive between emplace() and reset().
+  union Storage {
+    Storage() {}
+    ~Storage() {}
+    Key key;  // Alive between emplace() and reset().
   };
+
+  Storage storage_;
 };
 
 // Texts keep their memory, so that the next key of the lane needs no allocation.
