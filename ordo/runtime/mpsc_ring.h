@@ -153,6 +153,12 @@ class MpscRing {
     return out;
   }
 
+  // Whether no item is published at the front. For the consumer.
+  bool empty() const { return !is_published(next_pop_); }
+
+  // Closed, and nothing will ever come out any more. For the consumer.
+  bool drained() const { return head_.load(std::memory_order_acquire) == (next_pop_ | kClosed); }
+
   // No more items are taken in; waiting calls return; what was taken in can still be consumed.
   // When it returns, no push will succeed any more. May be called again.
   void close() {
@@ -264,10 +270,9 @@ class MpscRing {
   void wait_for_room() {
     not_full_.wait([this] { return has_room() || closed(); });
   }
-  bool is_published(Position position) {
-    return slot(position).sequence.load(std::memory_order_acquire) == position + 1;
+  bool is_published(Position position) const {
+    return slots_[position & mask_].sequence.load(std::memory_order_acquire) == position + 1;
   }
-  bool drained() const { return head_.load(std::memory_order_acquire) == (next_pop_ | kClosed); }
 
   const std::size_t mask_;
   const std::unique_ptr<Slot[]> slots_;

@@ -18,7 +18,9 @@ bool within(const std::optional<TimePoint>& since, TimePoint now, std::chrono::n
   return since.has_value() && now - *since < span;
 }
 
-std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : 0; }
+std::size_t difference(std::size_t a, std::size_t b) {
+  return a > b ? a - b : 0;
+}
 
 ScalingDecision keep(const ScalingState& next, ScalingReason reason) {
   return {.grow = 0, .shrink = 0, .next = next, .reason = reason};
@@ -63,12 +65,18 @@ ScalingDecision decide_shrinking(const ScalingSettings& settings, const ScalingS
 }  // namespace
 
 const char* text_of(ScalingReason reason) {
-  constexpr std::array<const char*, 12> kTexts = {
-      "below the minimum",   "above the maximum", "demand",
-      "idle",                "steady",            "demand, but at the maximum",
-      "idle, but at the minimum", "stalled on the head of the line", "the window is full",
-      "demand, but too soon after the last growth", "idle, but too soon after the last change",
-      "idle, but not for long enough"};
+  constexpr std::array<const char*, 12> kTexts = {"below the minimum",
+                                                  "above the maximum",
+                                                  "demand",
+                                                  "idle",
+                                                  "steady",
+                                                  "demand, but at the maximum",
+                                                  "idle, but at the minimum",
+                                                  "stalled on the head of the line",
+                                                  "the window is full",
+                                                  "demand, but too soon after the last growth",
+                                                  "idle, but too soon after the last change",
+                                                  "idle, but not for long enough"};
   return kTexts[static_cast<std::size_t>(reason)];
 }
 
@@ -81,7 +89,8 @@ Result<ScalingSettings> check_scaling(const ScalingSettings& settings) {
   const auto check_span = [](const char* field, std::chrono::nanoseconds span) {
     return bad(field, std::to_string(span.count()) + " ns", "0 or more");
   };
-  if (settings.up_cooldown.count() < 0) return check_span("scale_up_cooldown", settings.up_cooldown);
+  if (settings.up_cooldown.count() < 0)
+    return check_span("scale_up_cooldown", settings.up_cooldown);
   if (settings.down_cooldown.count() < 0)
     return check_span("scale_down_cooldown", settings.down_cooldown);
   if (settings.down_after.count() < 0) return check_span("scale_down_after", settings.down_after);
@@ -105,7 +114,8 @@ ScalingDecision decide_scaling(const ScalingSettings& settings, const ScalingSta
   }
 
   if (staying < settings.min) {
-    const std::size_t wanted = std::min(settings.min - staying, difference(settings.max, seen.workers));
+    const std::size_t wanted =
+        std::min(settings.min - staying, difference(settings.max, seen.workers));
     if (wanted > 0) return grow(next, seen.now, wanted, ScalingReason::below_min);
   }
   if (staying > settings.max)

@@ -153,6 +153,12 @@ class SpscRing {
     return out;
   }
 
+  // Whether no item waits. For the consumer.
+  bool empty() const { return !has_items(); }
+
+  // Closed, and nothing will ever come out any more. For the consumer.
+  bool drained() const { return sealed_.load(std::memory_order_acquire) && !has_items(); }
+
   // No more items are taken in; waiting calls return; what was taken in can still be consumed.
   // When it returns, no push will succeed any more. May be called again.
   void close() {
@@ -250,7 +256,6 @@ class SpscRing {
     not_full_.wait([this] { return free_slots(1) > 0 || closed(); });
   }
   bool has_items() const { return head_.load(std::memory_order_acquire) != next_pop_; }
-  bool drained() const { return sealed_.load(std::memory_order_acquire) && !has_items(); }
 
   // Written rarely, read by both.
   const std::size_t mask_;
