@@ -80,7 +80,7 @@ class LaneKey {
   Storage storage_;
 };
 
-// Texts keep their memory, so that the next key of the lane needs no allocation.
+// Texts keep their memory, so that the next key here needs no allocation unless it is longer.
 template <>
 class LaneKey<std::string> {
  public:
