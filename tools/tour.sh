@@ -5,7 +5,11 @@
 set -euo pipefail
 
 program=${1:?usage: tour.sh PATH_OF_ORDO}
-ordo() { "$program" "$@"; }
+path=$(realpath "$program")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+ordo() { "$path" "$@"; }
 
 # show COMMAND: prints the command as one would type it, runs it, prints status and time.
 show() {
@@ -22,8 +26,11 @@ printf '\n1. Eight lines, eight workers. One after the other they would sleep 3.
 printf '   as long as the slowest, and the results still come in the order of the lines.\n'
 show "printf '%s\n' 9 1 5 3 7 2 8 4 | ordo map -j8 -- sh -c 'sleep 0.\$1; echo slept 0.\$1 s' - {}"
 
-printf '\n2. A line that fails is reported and stops nobody. The exit status counts the failures.\n'
-show "printf '%s\n' one two three | ordo map -j3 -- sh -c '[ \$1 != two ] && echo did \$1' - {}"
+printf '\n2. A line that fails stops nobody. The exit status counts the failures, and the line is kept,\n'
+printf '   with the reason, where it can be looked at or run again.\n'
+show "printf '%s\n' one two three |
+      ordo map -j3 --dlq failed.jsonl -- sh -c '[ \$1 != two ] || exit 3; echo did \$1' - {}"
+show "cat failed.jsonl"
 
 printf '\n3. Order where it matters: per key (here the first word). The slow lines of anna keep their\n'
 printf '   order and never overlap; those of ben do not wait for them.\n'
@@ -33,9 +40,9 @@ show "printf '%s\n' 'anna 1' 'ben 1' 'anna 2' 'ben 2' 'anna 3' 'ben 3' |
 cat <<END
 
 Try next:
-  $program map --help                         all options of map
-  seq 1000 | $program map -j4 --stats -- true     what a line costs on this machine
-  ./run test                                  all tests
-  ./run bench                                 figures beside those of others
+  $program map --help
+  seq 1000 | $program map -j4 --stats -- true
+  ./run test      all tests
+  ./run bench     figures beside those of others
 Read: README.md, then docs/flows.md (one item through the pool) and ARCHITECTURE.md.
 END
