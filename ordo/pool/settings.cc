@@ -8,7 +8,7 @@ namespace ordo::pool {
 namespace {
 
 void require(bool condition, const std::string& message) {
-  if (!condition) throw std::invalid_argument(message);  // tidy: public constructors throw this
+  if (!condition) throw std::invalid_argument(message);  // tidy: allow(throw) as public constructors do
 }
 
 void check_duration(std::chrono::nanoseconds value, const std::string& field, bool zero_allowed) {
