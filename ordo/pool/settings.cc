@@ -8,7 +8,8 @@ namespace ordo::pool {
 namespace {
 
 void require(bool condition, const std::string& message) {
-  if (!condition) throw std::invalid_argument(message);  // tidy: allow(throw) as public constructors do
+  // tidy: allow(throw) as public constructors do
+  if (!condition) throw std::invalid_argument(message);
 }
 
 void check_duration(std::chrono::nanoseconds value, const std::string& field, bool zero_allowed) {
