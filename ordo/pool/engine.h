@@ -29,6 +29,7 @@
 #include "ordo/core/clock.h"
 #include "ordo/pool/callbacks.h"
 #include "ordo/pool/crew.h"
+#include "ordo/pool/input.h"
 #include "ordo/pool/options.h"
 #include "ordo/pool/process.h"
 #include "ordo/pool/settings.h"
@@ -58,8 +59,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Takes `input` (and moves from it only then). False: closed or stopped, or would have to wait.
-  virtual bool push(In& input, bool may_wait) = 0;
+  // False, and nothing is taken: closed or stopped, or it would have to wait.
+  virtual bool push(const Input<In>& input, bool may_wait) = 0;
 
   // The next output; none at the end, or when it would have to wait.
   virtual std::optional<Out> pop(bool may_wait) = 0;

@@ -32,6 +32,7 @@
 #include "ordo/core/check.h"
 #include "ordo/core/clock.h"
 #include "ordo/lane/keyed_queue.h"
+#include "ordo/pool/input.h"
 #include "ordo/pool/linked.h"
 #include "ordo/pool/outputs.h"
 #include "ordo/pool/settings.h"
@@ -87,10 +88,10 @@ class Ledger {
   bool has_room() const { return used_ < settings_.window; }
 
   // REQUIRES: has_room().
-  void admit(In&& input, std::uint64_t key, TimePoint now) {
+  void admit(const Input<In>& input, std::uint64_t key, TimePoint now) {
     ORDO_CHECK(has_room());
     Item& item = fresh_item();
-    item.input.emplace(std::move(input));
+    item.input.emplace(input.make());
     item.number = admitted_++;
     all_.push_back(item);
     if (head_ == nullptr) set_head(&item, now);

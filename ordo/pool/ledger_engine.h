@@ -45,9 +45,9 @@ class LedgerEngine final : public Engine<In, Out> {
         stalls_(settings_.clock) {}
   ~LedgerEngine() override { this->shut_down(); }
 
-  bool push(In& input, bool may_wait) override {
+  bool push(const Input<In>& input, bool may_wait) override {
     const std::uint64_t key =
-        settings_.order == Order::per_key ? callbacks_.key_of(std::as_const(input)) : 0;
+        settings_.order == Order::per_key ? callbacks_.key_of(input.value()) : 0;
     Lock lock(mutex_);
     while (!admission_closed_ && !ledger_.has_room()) {
       if (!may_wait) return false;
@@ -56,7 +56,7 @@ class LedgerEngine final : public Engine<In, Out> {
       --pushers_waiting_;
     }
     if (admission_closed_) return false;
-    ledger_.admit(std::move(input), key, now());
+    ledger_.admit(input, key, now());
     wake_others();
     supervise_until_deadline(lock);
     return true;

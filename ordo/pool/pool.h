@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "ordo/pool/engine.h"
+#include "ordo/pool/input.h"
 #include "ordo/pool/ledger_engine.h"
 #include "ordo/pool/map_over.h"
 #include "ordo/pool/options.h"
@@ -64,14 +65,16 @@ class Pool {
   Pool(Pool&&) noexcept = default;
   Pool& operator=(Pool&&) noexcept = default;
 
-  // Blocks while the window is full. False, and `input` is lost, once closed or stopped.
-  bool push(In input) { return engine_->push(input, true); }
+  // Blocks while the window is full. False, and nothing is taken, once closed or stopped.
+  bool push(In&& input) { return engine_->push(pool::Input<In>::moved(input), true); }
+  bool push(const In& input) requires std::copy_constructible<In> {
+    return engine_->push(pool::Input<In>::copied(input), true);
+  }
 
-  // False, and nothing is taken, when it would block, or once closed or stopped.
-  bool try_push(In&& input) { return engine_->push(input, false); }
+  // The same, but false, with nothing taken, also when it would block.
+  bool try_push(In&& input) { return engine_->push(pool::Input<In>::moved(input), false); }
   bool try_push(const In& input) requires std::copy_constructible<In> {
-    In copy(input);
-    return engine_->push(copy, false);
+    return engine_->push(pool::Input<In>::copied(input), false);
   }
 
   // No more input; outputs still drain.

@@ -181,7 +181,7 @@ void RunDeck::note_pace(std::size_t worker, std::size_t item_count, nanoseconds 
   if (seat.item_ns <= 0) {
     seat.item_ns = sample;
   } else {
-    seat.item_ns += (sample - seat.item_ns) / (sample > seat.item_ns ? 2 : 8);
+    seat.item_ns += (sample - seat.item_ns) / (sample > seat.item_ns ? 2 : 64);
   }
   item_ns_.store(static_cast<std::uint64_t>(seat.item_ns), std::memory_order_relaxed);
 }

@@ -41,6 +41,7 @@
 
 #include "ordo/pool/engine.h"
 #include "ordo/pool/run_deck.h"
+#include "ordo/pool/short_lock.h"
 #include "ordo/pool/slots.h"
 #include "ordo/pool/stalls.h"
 #include "ordo/pool/wait_point.h"
@@ -74,8 +75,8 @@ class SlotRing final : public Engine<In, Out> {
     }
   }
 
-  bool push(In& input, bool may_wait) override {
-    std::unique_lock lock(push_mutex_);
+  bool push(const Input<In>& input, bool may_wait) override {
+    std::unique_lock lock(push_lock_);
     while (!admission_closed_ && !has_room()) {
       if (!may_wait) return false;
       lock.unlock();
@@ -83,15 +84,14 @@ class SlotRing final : public Engine<In, Out> {
       lock.lock();
     }
     if (admission_closed_) return false;
-    slots_.build_input(next_, std::move(input));
-    slots_.prefetch_input(next_ + 8);
+    slots_.build_input(next_, input);
     deck_.publish(++next_);
     return true;
   }
 
   std::optional<Out> pop(bool may_wait) override {
     if (!callbacks_.has_emit()) {
-      std::unique_lock lock(pop_mutex_);
+      std::unique_lock lock(pop_lock_);
       for (;;) {
         const Found found = look();
         if (found == Found::output) return take_output(lock);
@@ -124,7 +124,7 @@ class SlotRing final : public Engine<In, Out> {
     return std::clamp<std::size_t>(settings.window / (2 * settings.workers_max), 1, 128);
   }
 
-  // ---- Admission, under push_mutex_ ----
+  // ---- Admission, under push_lock_ ----
 
   bool has_room() {
     // tail_seen_ lags behind, so no more than this is really in use.
@@ -139,7 +139,7 @@ class SlotRing final : public Engine<In, Out> {
 
   // The window begins at the first item that is not done, or whose outputs do not fit the buffer.
   std::uint64_t find_released() {
-    std::lock_guard lock(pop_mutex_);
+    std::lock_guard lock(pop_lock_);
     tail_seen_ = tail_.load(std::memory_order_relaxed);
     std::uint64_t item = tail_seen_;
     std::size_t waiting = 0;
@@ -155,7 +155,7 @@ class SlotRing final : public Engine<In, Out> {
 
   void await_room() {
     const auto ready = [this] {
-      std::lock_guard lock(push_mutex_);
+      std::lock_guard lock(push_lock_);
       return admission_closed_ || has_room();
     };
     const auto plenty = [this] {
@@ -173,7 +173,7 @@ class SlotRing final : public Engine<In, Out> {
   }
 
   void close_admission() override {
-    std::lock_guard lock(push_mutex_);
+    std::lock_guard lock(push_lock_);
     admission_closed_ = true;
   }
 
@@ -274,7 +274,7 @@ class SlotRing final : public Engine<In, Out> {
     return !thrown;
   }
 
-  // ---- Release by pop, under pop_mutex_ ----
+  // ---- Release by pop, under pop_lock_ ----
 
   // Passes what has no (more) output, and says what comes then.
   Found look() {
@@ -294,7 +294,7 @@ class SlotRing final : public Engine<In, Out> {
     }
   }
 
-  std::optional<Out> take_output(std::unique_lock<std::mutex>& lock) {
+  std::optional<Out> take_output(std::unique_lock<ShortLock>& lock) {
     const std::uint64_t item = tail_.load(std::memory_order_relaxed);
     const Produced produced = slots_.produced(item);
     Outputs<Out>& outputs = slots_.outputs(item);
@@ -327,8 +327,9 @@ class SlotRing final : public Engine<In, Out> {
       return is_closed() && (is_stopping() || deck_.head() == tail);
     };
     const auto plenty = [&] {
-      return slots_.is_done(tail_.load(std::memory_order_seq_cst) + settings_.window / 8) ||
-             is_stopping();
+      const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
+      const bool many_are = slots_.is_done(tail) && slots_.is_done(tail + settings_.window / 8);
+      return many_are || (is_closed() && ready());
     };
     output_.await(ready, plenty, std::chrono::nanoseconds(0));
   }
@@ -346,7 +347,7 @@ class SlotRing final : public Engine<In, Out> {
   }
 
   std::vector<In> collect_undone() override {
-    std::scoped_lock lock(push_mutex_, pop_mutex_);
+    std::scoped_lock lock(push_lock_, pop_lock_);
     sealed_.store(true, std::memory_order_seq_cst);
     std::vector<In> undone;
     for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
@@ -404,7 +405,7 @@ class SlotRing final : public Engine<In, Out> {
     stats.window_used = std::min<std::uint64_t>(stats.admitted - waits_from, settings_.window);
     if (head < stats.admitted || tail < head) add_head_of_line(stats, tail, head);
     stats.stalls = stalls_.histogram();
-    std::lock_guard lock(push_mutex_);
+    std::lock_guard lock(push_lock_);
     stats.window_peak = peak_;
   }
 
@@ -426,15 +427,15 @@ class SlotRing final : public Engine<In, Out> {
   WaitPoint room_;    // Pushers.
   WaitPoint output_;  // Poppers.
 
-  alignas(kCacheLineBytes) mutable std::mutex push_mutex_;  // Guards admission; before pop_mutex_.
-  std::uint64_t next_ = 0;                                  // The number of the next item.
-  std::uint64_t tail_seen_ = 0;                             // tail_, as last read.
-  std::uint64_t peak_ = 0;                                  // The most of the window ever in use.
+  alignas(kCacheLineBytes) mutable ShortLock push_lock_;  // Guards admission; before pop_lock_.
+  std::uint64_t next_ = 0;                                // The number of the next item.
+  std::uint64_t tail_seen_ = 0;                           // tail_, as last read.
+  std::uint64_t peak_ = 0;                                // The most of the window ever in use.
   bool admission_closed_ = false;
 
-  alignas(kCacheLineBytes) std::mutex pop_mutex_;  // Guards release by pop.
-  std::atomic<std::uint64_t> tail_{0};             // The item to be released next.
-  std::size_t taken_ = 0;                          // Outputs already taken of it.
+  alignas(kCacheLineBytes) ShortLock pop_lock_;  // Guards release by pop.
+  std::atomic<std::uint64_t> tail_{0};           // The item to be released next.
+  std::size_t taken_ = 0;                        // Outputs already taken of it.
   std::size_t poppers_waiting_ = 0;
   std::atomic<std::uint64_t> outputs_taken_{0};
   std::atomic<std::uint64_t> failed_released_{0};

@@ -14,10 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
-#include <utility>
 
 #include "ordo/core/check.h"
+#include "ordo/pool/input.h"
 #include "ordo/pool/outputs.h"
 
 namespace ordo::pool {
@@ -32,7 +31,7 @@ class Slots {
   explicit Slots(std::size_t capacity)
       : mask_(capacity - 1),
         marks_(new std::atomic<Mark>[capacity] {}),
-        inputs_(new Input[capacity]),
+        inputs_(new Room[capacity]),
         outputs_(new Outputs<Out>[capacity]) {
     ORDO_CHECK(std::has_single_bit(capacity));
   }
@@ -58,25 +57,24 @@ class Slots {
 
   std::size_t capacity() const { return mask_ + 1; }
 
-  void build_input(std::uint64_t item, In&& value) {
-    ::new (static_cast<void*>(&inputs_[item & mask_])) In(std::move(value));
+  void build_input(std::uint64_t item, const Input<In>& input) {
+    input.build(&inputs_[item & mask_]);
   }
-  void prefetch_input(std::uint64_t item) const { __builtin_prefetch(&inputs_[item & mask_], 1); }
   void destroy(std::uint64_t item, Produced produced) {
     outputs(item).clear(produced);
     std::destroy_at(&input(item));
   }
 
  private:
-  union Input {
-    Input() {}   // Built later, by build_input(),
-    ~Input() {}  // and destroyed before, by destroy().
+  union Room {
+    Room() {}   // Built later, by build_input(),
+    ~Room() {}  // and destroyed before, by destroy().
     In value;
   };
 
   const std::size_t mask_;
   std::unique_ptr<std::atomic<Mark>[]> marks_;
-  std::unique_ptr<Input[]> inputs_;
+  std::unique_ptr<Room[]> inputs_;
   std::unique_ptr<Outputs<Out>[]> outputs_;
 };
 

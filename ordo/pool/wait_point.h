@@ -1,7 +1,7 @@
 // WaitPoint: where a pusher waits for room and a popper for output: first awake, then asleep.
 //
 // Under load the wait is over in microseconds, and a wake-up costs more than that, so a waiter
-// looks for kSpin, letting others run, before it sleeps.
+// looks for up to kSpinMax, letting others run, before it sleeps.
 //
 //   waiter:    point.await([&] { return ready(); });
 //   notifier:  make_ready();  point.notify();           // Nothing but a load while none sleeps.
@@ -14,6 +14,7 @@
 // Cost:    notify: a load. A sleep and a wake-up: some 10 us together. Asleep: nothing.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -30,17 +31,7 @@ class WaitPoint {
   // not pay; for the first kPatience it is what is waited for. REQUIRES: plenty() implies ready().
   template <class Ready, class Plenty>
   void await(Ready ready, Plenty plenty, std::chrono::nanoseconds nap) {
-    const TimePoint begin = system_clock().now();
-    TimePoint now = begin;
-    do {
-      if (now - begin < kPatience ? plenty() : ready()) return;
-      // Not too often: a look takes the cache line away from who is about to write it.
-      for (int pause = 0; pause < kPausesPerLook; ++pause)
-        StdAtomics::pause();
-      if (now - begin < kPatience ? plenty() : ready()) return;
-      StdAtomics::yield();
-      now = system_clock().now();
-    } while (now - begin < kSpin);
+    if (spin(ready, plenty)) return;
     bool rested = nap.count() == 0;
     for (;;) {
       if (rested) sleepers_.fetch_add(1, std::memory_order_seq_cst);
@@ -59,6 +50,7 @@ class WaitPoint {
     }
   }
 
+  // Tells one waiter, if there is one.
   void notify() {
     light_fence();
     if (event_.has_waiters()) event_.notify_one();
@@ -73,11 +65,39 @@ class WaitPoint {
   }
 
  private:
+  // Looks for a while. For how long depends on whether that was of use lately: where waits are
+  // long, looking is just waste.
+  template <class Ready, class Plenty>
+  bool spin(Ready ready, Plenty plenty) {
+    const std::int64_t budget = spin_ns_.load(std::memory_order_relaxed);
+    const TimePoint begin = system_clock().now();
+    std::chrono::nanoseconds spent{0};
+    do {
+      const bool patient = spent < kPatience;
+      if (patient ? plenty() : ready()) return note_spin(budget * 2);
+      // Not too often: a look takes the cache line away from who is about to write it.
+      for (int pause = 0; pause < kPausesPerLook; ++pause)
+        StdAtomics::pause();
+      if (patient ? plenty() : ready()) return note_spin(budget * 2);
+      StdAtomics::yield();
+      spent = system_clock().now() - begin;
+    } while (spent.count() < budget);
+    note_spin(budget / 2);
+    return false;
+  }
+  bool note_spin(std::int64_t budget) {
+    spin_ns_.store(std::clamp(budget, kSpinMin.count(), kSpinMax.count()),
+                   std::memory_order_relaxed);
+    return true;
+  }
+
   static constexpr std::chrono::nanoseconds kPatience = std::chrono::microseconds(4);
-  static constexpr std::chrono::nanoseconds kSpin = std::chrono::microseconds(50);
+  static constexpr std::chrono::nanoseconds kSpinMin = std::chrono::microseconds(1);
+  static constexpr std::chrono::nanoseconds kSpinMax = std::chrono::microseconds(50);
   static constexpr int kPausesPerLook = 32;
 
   EventCount event_;
+  std::atomic<std::int64_t> spin_ns_{kSpinMax.count()};
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
