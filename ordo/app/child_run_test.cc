@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -125,6 +126,18 @@ TEST_F(ChildRunTest, AFileThatCannotBeStartedIsAnEnding) {
                                  limits_, stop_, system_clock());
   EXPECT_EQ(run.ending, Ending::not_started);
   EXPECT_EQ(run.code, ENOENT);
+}
+
+TEST_F(ChildRunTest, AScriptWithoutInterpreterIsRunByTheShell) {
+  const std::string file = testing::TempDir() + "script-without-interpreter";
+  std::ofstream(file) << "echo \"$1\"\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::string name = "x", argument = "a b";
+  char* argv[] = {name.data(), argument.data(), nullptr};
+  const ChildRun run = run_child(spawner_, {.file = file.c_str(), .argv = argv, .input = {}},
+                                 limits_, stop_, system_clock());
+  EXPECT_EQ(run.out, "a b\n");
+  std::filesystem::remove(file);
 }
 
 TEST_F(ChildRunTest, NoDescriptorIsLeftOpenAndNoneIsInherited) {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <unistd.h>
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "ordo/app/line_reader.h"
@@ -74,6 +73,15 @@ Error foreign(const std::string& path, std::string_view line, const std::string&
           "'" + path + "' is not a journal of ordo map; it is left as it is"};
 }
 
+// Not flock(): that would be shared with a child until it has begun to run its command, and held
+// for a moment after this process was killed.
+bool lock(const UniqueFd& file) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(file.get(), F_SETLK, &whole) == 0;
+}
+
 std::string header_of(const std::string& command) {
   return std::string(kMagic) + hex(hash_bytes(command), 16);
 }
@@ -120,7 +128,7 @@ Result<Journal> Journal::open(const std::string& path, const JournalOptions& opt
   struct stat info {};
   if (::fstat(journal.file_.get(), &info) != 0) return file_error(path, "examine", errno);
   if (!S_ISREG(info.st_mode)) return wrong_kind(path, S_ISDIR(info.st_mode));
-  if (!options.read_only && ::flock(journal.file_.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!options.read_only && !lock(journal.file_)) {
     return Error{ErrorCode::aborted, "the journal '" + path +
                                          "' is in use by another run; wait for it to end, or give "
                                          "this one a journal of its own"};

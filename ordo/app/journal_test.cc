@@ -146,14 +146,6 @@ TEST_F(JournalTest, ADirectoryIsRefusedByName) {
   EXPECT_NE(journal.error().message.find("is a directory"), std::string::npos);
 }
 
-TEST_F(JournalTest, ASecondRunOnTheSameJournalIsRefused) {
-  Result<Journal> first = open(path_, JournalMode::fresh);
-  ASSERT_TRUE(first);
-  Result<Journal> second = open(path_, JournalMode::resume);
-  ASSERT_FALSE(second);
-  EXPECT_NE(second.error().message.find("in use"), std::string::npos);
-}
-
 TEST_F(JournalTest, ReadingOnlyNeedsNoFileAndMakesNone) {
   Result<Journal> none =
       Journal::open(path_, {.mode = JournalMode::resume, .command = "cmd", .read_only = true});
