@@ -11,10 +11,11 @@ namespace ordo {
 
 Thread::Thread(std::string name, Body body) : stop_(std::stop_source{}) {
   thread_ = std::thread(
-      [body = std::move(body), token = stop_.get_token()]() mutable { body(std::move(token)); });
-  // From here and not from inside, so that the name is there when the constructor returns.
-  constexpr std::size_t kNameBytesMax = 15;
-  ::pthread_setname_np(thread_.native_handle(), name.substr(0, kNameBytesMax).c_str());
+      [name = std::move(name), body = std::move(body), token = stop_.get_token()]() mutable {
+        constexpr std::size_t kNameBytesMax = 15;
+        ::pthread_setname_np(::pthread_self(), name.substr(0, kNameBytesMax).c_str());
+        body(std::move(token));
+      });
 }
 
 Thread& Thread::operator=(Thread&& other) noexcept {
