@@ -34,7 +34,7 @@ struct Ledger {
     }
     const auto producer = static_cast<std::size_t>(item / 10);
     if (item % 10 != seen[producer]) {
-      explored_failure("item " + std::to_string(item) + " is lost, doubled or out of order");
+      explored_failure("an item is lost, doubled or out of order");
       return;
     }
     ++seen[producer];

@@ -134,7 +134,7 @@ TYPED_TEST(RingTest, CloseWakesAWaitingConsumerAndAWaitingProducer) {
 
 TYPED_TEST(RingTest, ManyItemsThroughASmallRingStayInOrder) {
   constexpr int kItemCount = 20'000;
-  TypeParam ring(8);
+  TypeParam ring(64);
   std::thread producer([&] {
     std::vector<int> batch(5);
     for (int item = 0; item < kItemCount; item += 5) {

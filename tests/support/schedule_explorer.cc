@@ -20,7 +20,7 @@ namespace ordo::test {
 namespace explorer {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kThreadCountMax = 6;
 constexpr std::size_t kStepCountMax = 2'000;  // Of one schedule; more is a livelock.
 
@@ -114,7 +114,7 @@ class Explorer {
   void flush_all();
   void register_location(Location& location);
   void forget_location(Location& location);
-  void fail(const std::string& message);
+  void fail(const char* message);
   void forget_history(std::uint64_t local_state);
   // Without store buffers a fence changes nothing, and is not a step.
   bool fences() const { return options_.store_buffers && options_.membarrier; }
@@ -345,7 +345,7 @@ void Explorer::forget_location(Location& location) {
   }
 }
 
-void Explorer::fail(const std::string& message) {
+void Explorer::fail(const char* message) {
   if (failure_.empty()) failure_ = message;
   if (running_ != nullptr) switch_to_explorer();  // And never back.
 }
@@ -598,7 +598,7 @@ void explored_checkpoint(std::uint64_t local_state) {
   explorer::current_explorer->forget_history(local_state);
 }
 
-void explored_failure(const std::string& message) {
+void explored_failure(const char* message) {
   explorer::current_explorer->fail(message);
 }
 

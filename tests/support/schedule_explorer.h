@@ -63,8 +63,9 @@ struct Exploration {
   double schedules = 0;            // Complete schedules these states stand for.
 };
 
-// Ends this schedule and the exploration with `message`. Call it from a thread of a World.
-void explored_failure(const std::string& message);
+// Ends this schedule and the exploration with `message`. Call it from a thread of a World, which
+// goes no further: a text that owns no memory, as the thread's stack is dropped.
+void explored_failure(const char* message);
 
 // Says that all this thread remembers is `local_state`: what it has read before does not matter any
 // more, so that states differing only in that are one. Call it at the top of a loop or at the end
