@@ -4,23 +4,16 @@
 #include <array>
 #include <deque>
 #include <limits>
-#include <setjmp.h>
-#include <ucontext.h>
 #include <unordered_map>
 #include <utility>
 
 #include "ordo/core/check.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "tests/support/fiber.h"
 
 namespace ordo::test {
 namespace explorer {
 namespace {
 
-constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kThreadCountMax = 6;
 constexpr std::size_t kStepCountMax = 2'000;  // Of one schedule; more is a livelock.
 
@@ -60,31 +53,25 @@ struct BufferedStore {
   std::uint64_t value;
 };
 
-struct Fiber {
-  ucontext_t context{};  // Where it starts.
-  jmp_buf place{};       // Where it stopped; unlike swapcontext, without a system call.
-  bool started = false;
-  std::vector<std::byte> stack = std::vector<std::byte>(kStackBytes);
-  std::function<void()> body;
+// A thread of the case.
+struct Actor {
+  Fiber fiber;
   std::uint32_t index = 0;
   Operation pending = Operation::start;
   Location* asleep_on = nullptr;  // In futex_wait.
   bool may_time_out = false;
   FutexOutcome outcome = FutexOutcome::woken;
-  bool memory_changed = true;  // By others, since this fiber last rested.
+  bool memory_changed = true;  // By others, since it last rested.
   std::uint32_t choice = 0;    // Of the step now allowed: which sleeper to wake first.
   std::uint64_t history = 0;   // Of everything it did and read.
   std::uint32_t locations_made = 0;
   std::deque<BufferedStore> buffer;
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake_stack = nullptr;
-#endif
 };
 
 // What the explorer can do next in a state.
 struct Transition {
   enum class Kind : std::uint8_t { step, flush, time_out } kind;
-  std::uint32_t fiber;
+  std::uint32_t actor;
   std::uint32_t choice;
 };
 
@@ -102,7 +89,7 @@ class Explorer {
   Exploration run(const std::function<std::unique_ptr<Case>()>& make_case);
 
   // Called by the code under test.
-  bool in_fiber() const { return running_ != nullptr; }
+  bool in_actor() const { return running_ != nullptr; }
   void stop_before(Operation operation, const Location* location);
   void note(Operation operation, const Location* location, std::uint64_t value);
   std::uint64_t read(const Location& location) const;
@@ -118,20 +105,18 @@ class Explorer {
   void forget_history(std::uint64_t local_state);
   // Without store buffers a fence changes nothing, and is not a step.
   bool fences() const { return options_.store_buffers && options_.membarrier; }
-  Fiber& self() { return *running_; }
+  Actor& self() { return *running_; }
 
  private:
   enum class End : std::uint8_t { finished, known_state, failed };
 
-  static void fiber_main();
-  void start_fibers(std::vector<std::function<void()>> bodies);
+  void start_actors(std::vector<std::function<void()>> bodies);
   End execute(Case& current);
   std::vector<Transition> enabled() const;
-  bool can_step(const Fiber& fiber) const;
+  bool can_step(const Actor& actor) const;
   bool take(const Transition& transition);
-  void resume(Fiber& fiber);
-  void switch_to_explorer();
-  void flush_one(Fiber& fiber);
+  void resume(Actor& actor);
+  void flush_one(Actor& actor);
   std::uint64_t state() const;
   bool all_finished() const;
   void backtrack(double schedules);
@@ -139,10 +124,9 @@ class Explorer {
 
   const ExploreOptions options_;
   Exploration result_;
-  jmp_buf main_place_{};
-  std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::size_t fiber_count_ = 0;
-  Fiber* running_ = nullptr;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  std::size_t actor_count_ = 0;
+  Actor* running_ = nullptr;
   std::uint64_t memory_hash_ = 0;
   std::uint32_t setup_locations_made_ = 0;
   std::vector<Frame> frames_;                                 // The decisions of this execution.
@@ -150,11 +134,6 @@ class Explorer {
   std::vector<std::string> trace_;
   bool tracing_ = false;
   std::string failure_;
-#if defined(__SANITIZE_ADDRESS__)
-  void* main_fake_stack_ = nullptr;
-  const void* main_stack_ = nullptr;
-  std::size_t main_stack_bytes_ = 0;
-#endif
 };
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): fibers have no other way in.
@@ -164,84 +143,46 @@ std::uint64_t location_hash(const Location& location) {
   return mix(name_of(location), location.value);
 }
 
-void Explorer::fiber_main() {
-  Explorer& explorer = *current_explorer;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(nullptr, &explorer.main_stack_, &explorer.main_stack_bytes_);
-#endif
-  explorer.running_->body();
-  explorer.running_->pending = Operation::finished;
-  explorer.switch_to_explorer();
-}
-
-void Explorer::resume(Fiber& fiber) {  // Uses no local after the jump but `this`'s members.
-  running_ = &fiber;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&main_fake_stack_, fiber.stack.data(), fiber.stack.size());
-#endif
-  if (_setjmp(main_place_) == 0) {
-    if (fiber.started) _longjmp(fiber.place, 1);
-    fiber.started = true;
-    ::setcontext(&fiber.context);
-  }
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(main_fake_stack_, nullptr, nullptr);
-#endif
+void Explorer::resume(Actor& actor) {
+  running_ = &actor;
+  actor.fiber.resume();
   running_ = nullptr;
+  if (actor.fiber.finished()) actor.pending = Operation::finished;
 }
 
-void Explorer::switch_to_explorer() {
-  Fiber& fiber = *running_;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&fiber.fake_stack, main_stack_, main_stack_bytes_);
-#endif
-  if (_setjmp(fiber.place) == 0) _longjmp(main_place_, 1);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(fiber.fake_stack, &main_stack_, &main_stack_bytes_);
-#endif
-}
-
-void Explorer::start_fibers(std::vector<std::function<void()>> bodies) {
+void Explorer::start_actors(std::vector<std::function<void()>> bodies) {
   ORDO_CHECK(bodies.size() <= kThreadCountMax);
-  fiber_count_ = bodies.size();
-  while (fibers_.size() < fiber_count_)
-    fibers_.push_back(std::make_unique<Fiber>());
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    Fiber& fiber = *fibers_[i];
-    fiber.body = std::move(bodies[i]);
-    fiber.index = static_cast<std::uint32_t>(i);
-    fiber.started = false;
-    fiber.pending = Operation::start;
-    fiber.asleep_on = nullptr;
-    fiber.memory_changed = true;
-    fiber.history = mix(i + 1, 0);
-    fiber.locations_made = 0;
-    fiber.buffer.clear();
-#if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(fiber.stack.data(), fiber.stack.size());
-#endif
-    ::getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.data();
-    fiber.context.uc_stack.ss_size = fiber.stack.size();
-    fiber.context.uc_link = nullptr;
-    ::makecontext(&fiber.context, &Explorer::fiber_main, 0);
+  actor_count_ = bodies.size();
+  while (actors_.size() < actor_count_)
+    actors_.push_back(std::make_unique<Actor>());
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    Actor& actor = *actors_[i];
+    actor.index = static_cast<std::uint32_t>(i);
+    actor.pending = Operation::start;
+    actor.asleep_on = nullptr;
+    actor.outcome = FutexOutcome::woken;
+    actor.memory_changed = true;
+    actor.history = mix(i + 1, 0);
+    actor.locations_made = 0;
+    actor.buffer.clear();
+    actor.fiber.start(std::move(bodies[i]));
   }
   // What precedes the first operation touches nothing shared: run it before the first decision.
-  for (std::size_t i = 0; i < fiber_count_; ++i)
-    resume(*fibers_[i]);
+  for (std::size_t i = 0; i < actor_count_; ++i)
+    resume(*actors_[i]);
 }
 
 void Explorer::stop_before(Operation operation, const Location* location) {
   self().pending = operation;
-  switch_to_explorer();
+  self().fiber.suspend();
   note(operation, location, 0);
 }
 
 void Explorer::note(Operation operation, const Location* location, std::uint64_t value) {
-  Fiber& fiber = self();
+  Actor& actor = self();
   const std::uint64_t what =
       (location == nullptr ? 0 : name_of(*location)) * 16 + static_cast<std::uint64_t>(operation);
-  fiber.history = mix(mix(fiber.history, what), value);
+  actor.history = mix(mix(actor.history, what), value);
 }
 
 std::uint64_t Explorer::read(const Location& location) const {
@@ -258,8 +199,8 @@ void Explorer::write(Location& location, std::uint64_t value) {
   memory_hash_ ^= location_hash(location);
   location.value = value;
   memory_hash_ ^= location_hash(location);
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    if (fibers_[i].get() != running_) fibers_[i]->memory_changed = true;
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    if (actors_[i].get() != running_) actors_[i]->memory_changed = true;
   }
 }
 
@@ -292,37 +233,37 @@ std::uint64_t Explorer::modify(Location& location, const Rmw& rmw) {
 
 FutexOutcome Explorer::futex_wait(Location& location, std::uint64_t expected, bool may_time_out) {
   if (location.value != expected) return FutexOutcome::changed;
-  Fiber& fiber = self();
-  fiber.asleep_on = &location;
-  fiber.may_time_out = may_time_out;
-  switch_to_explorer();  // Comes back when woken or timed out.
-  return fiber.outcome;
+  Actor& actor = self();
+  actor.asleep_on = &location;
+  actor.may_time_out = may_time_out;
+  self().fiber.suspend();  // Comes back when woken or timed out.
+  return actor.outcome;
 }
 
 void Explorer::futex_wake(Location& location, std::uint32_t count) {
-  std::vector<Fiber*> sleepers;
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    if (fibers_[i]->asleep_on == &location) sleepers.push_back(fibers_[i].get());
+  std::vector<Actor*> sleepers;
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    if (actors_[i]->asleep_on == &location) sleepers.push_back(actors_[i].get());
   }
   for (std::size_t i = 0; i < sleepers.size() && i < count; ++i) {
-    Fiber& woken = *sleepers[(self().choice + i) % sleepers.size()];
+    Actor& woken = *sleepers[(self().choice + i) % sleepers.size()];
     woken.asleep_on = nullptr;
     woken.outcome = FutexOutcome::woken;
   }
 }
 
-void Explorer::flush_one(Fiber& fiber) {
-  const BufferedStore oldest = fiber.buffer.front();
-  fiber.buffer.pop_front();
-  Fiber* const before = std::exchange(running_, &fiber);
+void Explorer::flush_one(Actor& actor) {
+  const BufferedStore oldest = actor.buffer.front();
+  actor.buffer.pop_front();
+  Actor* const before = std::exchange(running_, &actor);
   write(*oldest.location, oldest.value);
   running_ = before;
 }
 
 void Explorer::flush_all() {
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    while (!fibers_[i]->buffer.empty())
-      flush_one(*fibers_[i]);
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    while (!actors_[i]->buffer.empty())
+      flush_one(*actors_[i]);
   }
 }
 
@@ -339,26 +280,26 @@ void Explorer::register_location(Location& location) {
 
 void Explorer::forget_location(Location& location) {
   memory_hash_ ^= location_hash(location);
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    std::erase_if(fibers_[i]->buffer,
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    std::erase_if(actors_[i]->buffer,
                   [&](const BufferedStore& entry) { return entry.location == &location; });
   }
 }
 
 void Explorer::fail(const char* message) {
   if (failure_.empty()) failure_ = message;
-  if (running_ != nullptr) switch_to_explorer();  // And never back.
+  if (running_ != nullptr) self().fiber.suspend();  // And never back.
 }
 
 void Explorer::forget_history(std::uint64_t local_state) {
-  Fiber& fiber = self();
-  fiber.history = mix(mix(fiber.index + 1, local_state), mix(fiber.locations_made, 7));
-  fiber.outcome = FutexOutcome::woken;
+  Actor& actor = self();
+  actor.history = mix(mix(actor.index + 1, local_state), mix(actor.locations_made, 7));
+  actor.outcome = FutexOutcome::woken;
 }
 
-bool Explorer::can_step(const Fiber& fiber) const {
-  if (fiber.asleep_on != nullptr) return false;
-  switch (fiber.pending) {
+bool Explorer::can_step(const Actor& actor) const {
+  if (actor.asleep_on != nullptr) return false;
+  switch (actor.pending) {
     case Operation::finished:
       return false;
     case Operation::store_sequential:
@@ -366,9 +307,9 @@ bool Explorer::can_step(const Fiber& fiber) const {
     case Operation::fence:
     case Operation::futex_wait:
     case Operation::futex_wake:
-      return fiber.buffer.empty();
+      return actor.buffer.empty();
     case Operation::rest:
-      return fiber.memory_changed;
+      return actor.memory_changed;
     default:
       return true;
   }
@@ -376,84 +317,84 @@ bool Explorer::can_step(const Fiber& fiber) const {
 
 std::vector<Transition> Explorer::enabled() const {
   std::vector<Transition> all;
-  for (std::uint32_t i = 0; i < fiber_count_; ++i) {
-    const Fiber& fiber = *fibers_[i];
-    if (can_step(fiber)) {
+  for (std::uint32_t i = 0; i < actor_count_; ++i) {
+    const Actor& actor = *actors_[i];
+    if (can_step(actor)) {
       std::uint32_t choices = 1;
-      if (fiber.pending == Operation::futex_wake) {
+      if (actor.pending == Operation::futex_wake) {
         std::uint32_t sleepers = 0;
-        for (std::size_t other = 0; other < fiber_count_; ++other)
-          sleepers += fibers_[other]->asleep_on != nullptr ? 1 : 0;
+        for (std::size_t other = 0; other < actor_count_; ++other)
+          sleepers += actors_[other]->asleep_on != nullptr ? 1 : 0;
         choices = std::max(1u, sleepers);
       }
       for (std::uint32_t choice = 0; choice < choices; ++choice)
         all.push_back({Transition::Kind::step, i, choice});
     }
-    if (fiber.asleep_on != nullptr && fiber.may_time_out)
+    if (actor.asleep_on != nullptr && actor.may_time_out)
       all.push_back({Transition::Kind::time_out, i, 0});
-    if (!fiber.buffer.empty()) all.push_back({Transition::Kind::flush, i, 0});
+    if (!actor.buffer.empty()) all.push_back({Transition::Kind::flush, i, 0});
   }
   return all;
 }
 
 std::uint64_t Explorer::state() const {
   std::uint64_t hash = mix(memory_hash_, 1);
-  for (std::size_t i = 0; i < fiber_count_; ++i) {
-    const Fiber& fiber = *fibers_[i];
-    std::uint64_t status = static_cast<std::uint64_t>(fiber.pending) * 8;
-    if (fiber.asleep_on != nullptr) status += 1;
-    if (fiber.pending == Operation::rest && fiber.memory_changed) status += 2;
-    if (fiber.outcome == FutexOutcome::timed_out) status += 4;
-    hash = mix(hash, mix(fiber.history, status));
-    for (const BufferedStore& entry : fiber.buffer)
+  for (std::size_t i = 0; i < actor_count_; ++i) {
+    const Actor& actor = *actors_[i];
+    std::uint64_t status = static_cast<std::uint64_t>(actor.pending) * 8;
+    if (actor.asleep_on != nullptr) status += 1;
+    if (actor.pending == Operation::rest && actor.memory_changed) status += 2;
+    if (actor.outcome == FutexOutcome::timed_out) status += 4;
+    hash = mix(hash, mix(actor.history, status));
+    for (const BufferedStore& entry : actor.buffer)
       hash = mix(hash, mix(name_of(*entry.location), entry.value));
-    hash = mix(hash, fiber.buffer.size());
+    hash = mix(hash, actor.buffer.size());
   }
   return hash;
 }
 
 bool Explorer::all_finished() const {
-  return std::all_of(fibers_.begin(), fibers_.begin() + static_cast<std::ptrdiff_t>(fiber_count_),
-                     [](const auto& fiber) { return fiber->pending == Operation::finished; });
+  return std::all_of(actors_.begin(), actors_.begin() + static_cast<std::ptrdiff_t>(actor_count_),
+                     [](const auto& actor) { return actor->pending == Operation::finished; });
 }
 
 std::string Explorer::describe(const Transition& transition) const {
-  const Fiber& fiber = *fibers_[transition.fiber];
-  std::string text = "thread " + std::to_string(transition.fiber) + ": ";
+  const Actor& actor = *actors_[transition.actor];
+  std::string text = "thread " + std::to_string(transition.actor) + ": ";
   switch (transition.kind) {
     case Transition::Kind::flush:
-      return text + "its oldest store (" + std::to_string(fiber.buffer.front().value) +
+      return text + "its oldest store (" + std::to_string(actor.buffer.front().value) +
              ") reaches memory";
     case Transition::Kind::time_out:
       return text + "times out";
     default:
-      return text + text_of(fiber.pending);
+      return text + text_of(actor.pending);
   }
 }
 
 bool Explorer::take(const Transition& transition) {
   if (tracing_) trace_.push_back(describe(transition));
-  Fiber& fiber = *fibers_[transition.fiber];
+  Actor& actor = *actors_[transition.actor];
   switch (transition.kind) {
     case Transition::Kind::flush:
-      flush_one(fiber);
+      flush_one(actor);
       break;
     case Transition::Kind::time_out:
-      fiber.asleep_on = nullptr;
-      fiber.outcome = FutexOutcome::timed_out;
-      fiber.history = mix(fiber.history, 99);
+      actor.asleep_on = nullptr;
+      actor.outcome = FutexOutcome::timed_out;
+      actor.history = mix(actor.history, 99);
       break;
     case Transition::Kind::step:
-      if (fiber.pending == Operation::rest) fiber.memory_changed = false;
-      fiber.choice = transition.choice;
-      resume(fiber);
+      if (actor.pending == Operation::rest) actor.memory_changed = false;
+      actor.choice = transition.choice;
+      resume(actor);
       break;
   }
   return failure_.empty();
 }
 
 Explorer::End Explorer::execute(Case& current) {
-  start_fibers(current.threads());
+  start_actors(current.threads());
   for (std::size_t depth = 0;; ++depth) {
     if (!failure_.empty()) return End::failed;
     if (depth == frames_.size()) {
@@ -499,13 +440,13 @@ Exploration Explorer::run(const std::function<std::unique_ptr<Case>()>& make_cas
   while (!result_.complete && schedules_from_.size() < options_.state_limit) {
     memory_hash_ = 0;
     setup_locations_made_ = 0;
-    fiber_count_ = 0;
+    actor_count_ = 0;
     failure_.clear();
     trace_.clear();
     std::unique_ptr<Case> current = make_case();
     const End end = execute(*current);
     ++result_.executions;
-    fiber_count_ = 0;  // Its fibers are dropped; its atomics die without the explorer.
+    actor_count_ = 0;  // Its fibers are dropped; its atomics die without the explorer.
     if (end == End::failed && tracing_) {
       result_.failure = failure_;
       result_.trace = trace_;
@@ -532,7 +473,7 @@ Location::~Location() {
 }
 
 std::uint64_t load(const Location& location) {
-  if (current_explorer == nullptr || !current_explorer->in_fiber()) return location.value;
+  if (current_explorer == nullptr || !current_explorer->in_actor()) return location.value;
   current_explorer->stop_before(Operation::load, &location);
   const std::uint64_t value = current_explorer->read(location);
   current_explorer->note(Operation::load, &location, value);
@@ -540,7 +481,7 @@ std::uint64_t load(const Location& location) {
 }
 
 void store(Location& location, std::uint64_t value, bool sequential) {
-  if (!current_explorer->in_fiber()) {
+  if (!current_explorer->in_actor()) {
     current_explorer->write(location, value);
     return;
   }
@@ -550,14 +491,14 @@ void store(Location& location, std::uint64_t value, bool sequential) {
 }
 
 std::uint64_t modify(Location& location, const Rmw& rmw) {
-  if (current_explorer->in_fiber()) current_explorer->stop_before(Operation::modify, &location);
+  if (current_explorer->in_actor()) current_explorer->stop_before(Operation::modify, &location);
   const std::uint64_t old = current_explorer->modify(location, rmw);
-  if (current_explorer->in_fiber()) current_explorer->note(Operation::modify, &location, old);
+  if (current_explorer->in_actor()) current_explorer->note(Operation::modify, &location, old);
   return old;
 }
 
 FutexOutcome futex_wait(Location& location, std::uint64_t expected, bool may_time_out) {
-  ORDO_CHECK(current_explorer->in_fiber());
+  ORDO_CHECK(current_explorer->in_actor());
   current_explorer->stop_before(Operation::futex_wait, &location);
   const FutexOutcome outcome = current_explorer->futex_wait(location, expected, may_time_out);
   current_explorer->note(Operation::futex_wait, &location, static_cast<std::uint64_t>(outcome));
@@ -565,19 +506,19 @@ FutexOutcome futex_wait(Location& location, std::uint64_t expected, bool may_tim
 }
 
 void futex_wake(Location& location, std::uint32_t count) {
-  if (!current_explorer->in_fiber()) return;
+  if (!current_explorer->in_actor()) return;
   current_explorer->stop_before(Operation::futex_wake, &location);
   current_explorer->futex_wake(location, count);
 }
 
 void heavy_fence() {
-  if (!current_explorer->in_fiber() || !current_explorer->fences()) return;
+  if (!current_explorer->in_actor() || !current_explorer->fences()) return;
   current_explorer->stop_before(Operation::fence, nullptr);
   current_explorer->flush_all();
 }
 
 void rest() {
-  ORDO_CHECK(current_explorer->in_fiber());
+  ORDO_CHECK(current_explorer->in_actor());
   current_explorer->stop_before(Operation::rest, nullptr);
 }
 
@@ -594,7 +535,7 @@ Exploration explore(const ExploreOptions& options,
 }  // namespace explorer
 
 void explored_checkpoint(std::uint64_t local_state) {
-  if (!explorer::current_explorer->in_fiber()) return;
+  if (!explorer::current_explorer->in_actor()) return;
   explorer::current_explorer->forget_history(local_state);
 }
 
