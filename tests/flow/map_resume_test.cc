@@ -19,7 +19,7 @@ std::set<int> recorded(const Folder& folder) {
   const std::string text = folder.read("jobs");
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    if (text[begin] != '#') numbers.insert(std::stoi(text.substr(begin)));
+    if (text[begin] != '#') numbers.insert(std::atoi(text.c_str() + begin));
   }
   return numbers;
 }
