@@ -504,6 +504,7 @@ TEST_F(Law7TimeIsInjected, DeadlinesAreReachedToTheNanosecondInVirtualTime) {
   EXPECT_EQ(reports_.failed(), Numbers{});
   clock_.advance(1ns);
   EXPECT_TRUE(eventually([&] { return pool.stats().failed == 1; }));
+  EXPECT_TRUE(eventually([&] { return reports_.errors().size() == 1; }));
   EXPECT_EQ(reports_.errors(), std::vector<std::string>{"ProcessTimeout"});
   gates.open_all();
 }

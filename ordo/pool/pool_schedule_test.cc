@@ -171,9 +171,11 @@ class Driver {
            std::to_string(plan_.workers) + ".." + std::to_string(plan_.workers_max) + ", window " +
            std::to_string(plan_.window) + ", buffer " + std::to_string(plan_.buffer) +
            (plan_.emit ? ", emit" : "") + (plan_.fail_stop ? ", fail_stop" : "") +
-           (plan_.process_timeout ? ", process_timeout" : "") +
-           (plan_.order_timeout ? ", order_timeout" : "") + ", ending " +
-           std::to_string(static_cast<int>(plan_.ending)) + ", step " + std::to_string(step_);
+           ", process_timeout " + std::to_string(plan_.process_timeout.value_or(0ns).count()) +
+           ", order_timeout " + std::to_string(plan_.order_timeout.value_or(0ns).count()) +
+           ", ending " + std::to_string(static_cast<int>(plan_.ending)) + ", step " +
+           std::to_string(step_) +
+           (steps_.size() < 3'000 ? steps_ : "\n  ..." + steps_.substr(steps_.size() - 3'000));
   }
 
  private:
@@ -216,6 +218,11 @@ class Driver {
     if (!condition) throw Mismatch(what);
   }
 
+  void log(const std::string& what, Number n) {
+    steps_ += "\n  " + std::to_string(clock_.now().time_since_epoch().count()) + " " + what + " " +
+              std::to_string(n);
+  }
+
   void one_step() {
     for (int attempt = 0; attempt < 200; ++attempt) {
       const std::uint64_t choice = random_() % 100;
@@ -241,6 +248,7 @@ class Driver {
     const Number n = model_.items().size();
     plan_.mode == PoolMode::keyed ? history_.enq(n % plan_.key_count, n) : history_.in(n);
     require(eventually([&] { return pool_->try_push(n); }), "not admitted into a free window");
+    log("push", n);
     model_.admit(clock_.now());
     return true;
   }
@@ -265,6 +273,7 @@ class Driver {
     verdict.dropped = model_.items()[n].complete;
     gates_.open(n, verdict);
     require(gates_.await_left(n), "a handler cannot go on");
+    log(verdict.thrown != 0 ? "throws" : "returns " + std::to_string(verdict.outs) + " from", n);
     model_.leave(n, verdict, clock_.now());
   }
 
@@ -278,6 +287,7 @@ class Driver {
   }
 
   void took(const Output& output) {
+    log("takes", output.first);
     if (plan_.mode != PoolMode::keyed && !plan_.emit) history_.out(output.first, output.second);
     const std::string problem = model_.take(output.first, output.second, clock_.now());
     require(problem.empty(), "input " + std::to_string(output.first) + ": " + problem);
@@ -294,6 +304,7 @@ class Driver {
     }
     clock_.advance(target - clock_.now());
     for (const Number n : model_.expire(clock_.now())) {
+      log("skips", n);
       const bool begun = model_.items()[n].stage != PoolModel::Stage::queued;
       begun ? history_.err(n) : history_.done(n, 0, 0);
     }
@@ -313,6 +324,7 @@ class Driver {
     const std::vector<Number> started = gates_.started();
     for (; started_seen_ < started.size(); ++started_seen_) {
       const Number n = started[started_seen_];
+      log("starts", n);
       const std::string problem = model_.start(n, clock_.now());
       require(problem.empty(), "input " + std::to_string(n) + ": " + problem);
     }
@@ -524,6 +536,7 @@ class Driver {
   History history_;
   Gates<Verdict> gates_;
   std::uint64_t step_ = 0;
+  std::string steps_;  // What has happened, for the message.
   bool closed_ = false;
   std::size_t started_seen_ = 0;
   std::size_t came_seen_ = 0;

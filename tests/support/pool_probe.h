@@ -135,10 +135,13 @@ inline void expect_partition(const std::vector<std::vector<std::uint64_t>>& part
   EXPECT_EQ(sorted(all), numbers(0, count));
 }
 
-// Moves virtual time by one tick and waits until whoever was due has acted and waits again.
+// Moves virtual time by one tick, but not before somebody waits for it, and waits until whoever was
+// due has acted and waits again.
 inline bool tick(ManualClock& clock, std::chrono::nanoseconds step) {
+  const auto somebody_waits = [&] { return clock.next_deadline().has_value(); };
+  if (!eventually(somebody_waits)) return false;
   clock.advance(step);
-  return eventually([&] { return clock.next_deadline().has_value(); });
+  return eventually(somebody_waits);
 }
 
 }  // namespace ordo::testing_support
