@@ -279,6 +279,55 @@ TEST_F(PoolOutcomeTest, OrderTimeoutCountsFromBecomingTheHead) {
   expect_conserved(pool.stats());
 }
 
+TEST_F(PoolOutcomeTest, OrderTimeoutOfAnInputThatFindsTheLineEmptyCountsFromItsAdmission) {
+  Gates<> gates;
+  NumberPool pool(
+      [&](Number n) { return gates.enter(n), n; },
+      reports_.watch(
+          {.workers = 2, .preserve_order = true, .order_timeout = 10s, .clock = &clock_}));
+  ASSERT_TRUE(pool.push(0));
+  gates.open(0);
+  EXPECT_EQ(pool.pop(), 0u);
+  clock_.advance(1h);
+  ASSERT_TRUE(pool.push(1));
+  ASSERT_TRUE(gates.await(1));
+  clock_.advance(10s - 1ns);
+  EXPECT_FALSE(gates.stop_requested(1));
+  EXPECT_EQ(pool.stats().late, 0u);
+  clock_.advance(1ns);
+  EXPECT_TRUE(eventually([&] { return reports_.late() == Numbers{1}; }));
+  gates.open_all();
+}
+
+TEST_F(PoolOutcomeTest, OrderTimeoutCountsFromTheMomentTheOutputsBeforeItWereAllTaken) {
+  Gates<> gates;
+  NumberPool pool(
+      [&](Number n) {
+        gates.enter(n);
+        return Numbers(n == 0 ? 3 : 0, n);
+      },
+      reports_.watch({.workers = 3,
+                      .preserve_order = true,
+                      .order_buffer_size = 8,
+                      .order_timeout = 10s,
+                      .clock = &clock_}));
+  for (Number n = 0; n < 3; ++n)
+    ASSERT_TRUE(pool.push(n));
+  gates.open(0);
+  gates.open(1);
+  EXPECT_EQ(pool.pop(), 0u);
+  ASSERT_TRUE(eventually([&] { return pool.stats().running == 1; }));
+  clock_.advance(9s);
+  EXPECT_EQ(pool.pop(), 0u);
+  EXPECT_EQ(pool.pop(), 0u);
+  clock_.advance(10s - 1ns);
+  EXPECT_FALSE(gates.stop_requested(2));
+  EXPECT_EQ(pool.stats().late, 0u);
+  clock_.advance(1ns);
+  EXPECT_TRUE(eventually([&] { return reports_.late() == Numbers{2}; }));
+  gates.open_all();
+}
+
 TEST_F(PoolOutcomeTest, AHeadThatWaitsForPopIsNotLate) {
   NumberPool pool(same, reports_.watch({.workers = 1,
                                         .preserve_order = true,
