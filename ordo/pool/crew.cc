@@ -31,11 +31,24 @@ void Crew::fill_posts() {
     if (post.alive.load(std::memory_order_acquire)) continue;
     post.thread.reset();  // Joins the one that has ended here before.
     post.alive.store(true, std::memory_order_release);
+    set_busy(worker);  // Until it has looked and found nothing, it counts as having work.
     post.thread.emplace("ordo-pool-" + std::to_string(worker), [this, worker](std::stop_token) {
-      hooks_.work(worker);
-      posts_[worker].alive.store(false, std::memory_order_release);
+      do {
+        hooks_.work(worker);
+      } while (!try_leave(worker));
     });
   }
+}
+
+// A worker on its way out may have become wanted again; one that leaves does so for good.
+bool Crew::try_leave(std::size_t worker) {
+  std::lock_guard lock(mutex_);
+  if (!is_leaving(worker)) {
+    set_busy(worker);
+    return false;
+  }
+  posts_[worker].alive.store(false, std::memory_order_release);
+  return true;
 }
 
 void Crew::dismiss() {
@@ -133,9 +146,7 @@ void Crew::scale(TimePoint now) {
 
 void Crew::add_to(PoolStats& stats) const {
   for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
-    const Post& post = posts_[worker];
-    if (post.alive.load(std::memory_order_acquire)) ++stats.workers;
-    if (is_busy(worker)) ++stats.running;
+    if (posts_[worker].alive.load(std::memory_order_acquire)) ++stats.workers;
   }
   stats.workers_min = settings_.workers_min;
   stats.workers_max = settings_.workers_max;

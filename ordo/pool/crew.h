@@ -63,7 +63,8 @@ class Crew {
     return worker >= target_.load(std::memory_order_acquire);
   }
 
-  // A worker says that it has, or no longer has, something to run. Its own thread only.
+  // A worker begins busy, and says when it has nothing to run and when it may have again. Its own
+  // thread only.
   void set_busy(std::size_t worker) { posts_[worker].busy.store(true, std::memory_order_seq_cst); }
   void set_idle(std::size_t worker) { posts_[worker].busy.store(false, std::memory_order_seq_cst); }
   bool is_busy(std::size_t worker) const {
@@ -100,6 +101,7 @@ class Crew {
   };
 
   void fill_posts();  // Starts a thread on every post below target_ that has none.
+  bool try_leave(std::size_t worker);
   void supervise();
   void scale(TimePoint now);
 

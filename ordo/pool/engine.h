@@ -78,6 +78,7 @@ class Engine {
       end_changed_.wait(lock, [this] { return ended(); });
       return {};
     }
+    end_changed_.notify_all();  // Who waits in pop() does not wait for the grace.
     lock.unlock();
     halt();
     lock.lock();
@@ -160,10 +161,11 @@ class Engine {
     conclude(lock);
   }
 
-  // For pop() at the end: the end is visible when this returns.
+  // For pop() at the end: the end is visible when this returns, or stop() was called.
   void await_end() {
     try_conclude();
-    wait();
+    std::unique_lock lock(end_mutex_);
+    end_changed_.wait(lock, [this] { return ended() || stop_called_; });
   }
 
   const Settings settings_;
@@ -176,6 +178,7 @@ class Engine {
  private:
   void work_until_leaving(std::size_t worker) {
     work(worker);
+    crew_.set_idle(worker);
     if (is_stopping()) try_conclude();
   }
 

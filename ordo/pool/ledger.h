@@ -163,8 +163,8 @@ class Ledger {
   // it. Call until there is none.
   Item* expire_one(TimePoint now) {
     Item* item = nullptr;
-    if (settings_.order_timeout && head_ != nullptr && !head_->over && !line_ended_ &&
-        head_->phase != Phase::ending && now - head_since_ >= *settings_.order_timeout) {
+    if (head_can_expire() && head_->phase != Phase::ending &&
+        now - head_since_ >= *settings_.order_timeout) {
       item = head_;
       item->expiry = Expiry::order;
     } else if (settings_.process_timeout && !running_.empty() &&
@@ -186,7 +186,7 @@ class Ledger {
   // When expire_one() may find something next.
   TimePoint next_deadline() const {
     TimePoint next = TimePoint::max();
-    if (settings_.order_timeout && head_ != nullptr && !head_->over && !line_ended_) {
+    if (head_can_expire()) {
       next = saturating_add(head_since_, *settings_.order_timeout);
     }
     if (settings_.process_timeout && !running_.empty()) {
@@ -204,23 +204,22 @@ class Ledger {
 
   // ---- Release ----
 
+  // The first that waits always has an output: what has none leaves as soon as it is the first.
   bool has_output() const { return !output_.empty(); }
 
   // The next output. REQUIRES: has_output().
-  Out take_output() {
+  Out take_output(TimePoint now) {
+    const bool waited = waits_for_release();
     Item& item = *output_.first();
     Out output = item.outputs.take(item.produced, item.taken++);
     ++outputs_taken_;
     if (item.released) --buffered_;
     if (remaining(item) == 0) {
-      ++delivered_;
-      leave_output(item);
-      clear_outputs(item);
-      hold(item);
-      account(item);
-      drop(item);
+      leave(item);
+      leave_items_without_output();
     }
     release_what_fits();
+    if (waited && !waits_for_release()) head_since_ = now;
     return output;
   }
 
@@ -231,9 +230,11 @@ class Ledger {
     item.phase = Phase::emitting;
     leave_output(item);
     hold(item);
+    ++emitting_;
     return item;
   }
   void finish_emitting(Item& item, bool failed, TimePoint now) {
+    --emitting_;
     outputs_taken_ += item.outputs.count(item.produced);
     clear_outputs(item);
     if (failed) {
@@ -244,7 +245,8 @@ class Ledger {
     }
     account(item);
     drop(item);
-    if (settings_.order == Order::total) advance_head(now);
+    leave_items_without_output();
+    if (!waits_for_release()) head_since_ = now;
   }
 
   // ---- The end ----
@@ -286,6 +288,7 @@ class Ledger {
   std::uint64_t admitted() const { return admitted_; }
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t outputs_taken() const { return outputs_taken_; }
+  std::size_t handler_count() const { return handlers_; }  // That run, also if over.
   std::size_t window_used() const { return used_; }
   std::size_t window_peak() const { return peak_; }
 
@@ -315,6 +318,14 @@ class Ledger {
 
   // ---- The line ----
 
+  // What comes before the head has not been taken: the head does not hold up anybody yet.
+  bool waits_for_release() const { return next_release_ != nullptr || emitting_ > 0; }
+
+  bool head_can_expire() const {
+    return settings_.order_timeout && head_ != nullptr && !head_->over && !line_ended_ &&
+           !waits_for_release();
+  }
+
   void set_head(Item* item, TimePoint now) {
     head_ = item;
     head_since_ = now;
@@ -340,14 +351,26 @@ class Ledger {
   // `item` is over and it is its turn.
   void pass(Item& item) {
     if (line_ended_) return;
-    if (item.has_outputs()) {
-      output_.push_back(item);
-      if (next_release_ == nullptr) next_release_ = &item;
-      release_what_fits();
-      return;
-    }
-    if (item.produced == Produced::nothing) ++delivered_;
     if (item.produced == Produced::failed && item.expiry != Expiry::order) end_line_by_failure();
+    output_.push_back(item);
+    if (next_release_ == nullptr) next_release_ = &item;
+    if (settings_.order != Order::total && !item.has_outputs()) {
+      leave(item);  // It is nobody's turn that it waits for.
+    }
+    leave_items_without_output();
+    release_what_fits();
+  }
+
+  void leave_items_without_output() {
+    while (!output_.empty() && !output_.first()->has_outputs())
+      leave(*output_.first());
+  }
+
+  // All outputs of `item` were taken: it is struck off.
+  void leave(Item& item) {
+    if (item.produced != Produced::failed) ++delivered_;
+    leave_output(item);
+    clear_outputs(item);
     hold(item);
     account(item);
     drop(item);
@@ -418,11 +441,12 @@ class Ledger {
   Linked<Item, &Item::in_ready> ready_;      // May start; unless per_key.
   KeyedQueue<std::uint64_t, Item*> lanes_;   // May start, if per_key.
   Linked<Item, &Item::in_running> running_;  // By start; without those that are over.
-  Linked<Item, &Item::in_output> output_;    // Passed, with outputs that nobody took yet.
+  Linked<Item, &Item::in_output> output_;    // Passed, and waiting for outputs to be taken.
   Item* head_ = nullptr;                     // The first that was not passed.
-  TimePoint head_since_{};
-  Item* next_release_ = nullptr;  // The first in output_ that is still in the window.
-  std::size_t buffered_ = 0;      // Outputs of items that have left the window.
+  TimePoint head_since_{};                   // It is the head, and all before it is released.
+  Item* next_release_ = nullptr;             // The first in output_ that is still in the window.
+  std::size_t emitting_ = 0;                 // Items whose outputs are being emitted.
+  std::size_t buffered_ = 0;                 // Outputs of items that have left the window.
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
   std::size_t handlers_ = 0;  // That run, also if their item is over.

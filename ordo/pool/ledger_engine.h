@@ -68,8 +68,9 @@ class LedgerEngine final : public Engine<In, Out> {
       for (;;) {
         if (is_stopping()) break;
         if (ledger_.has_output()) {
-          std::optional<Out> output(ledger_.take_output());
+          std::optional<Out> output(ledger_.take_output(now()));
           wake_others();
+          supervise_until_deadline(lock);
           return output;
         }
         if (ledger_.line_ended() || (is_closed() && ledger_.is_finished())) break;
@@ -97,14 +98,14 @@ class LedgerEngine final : public Engine<In, Out> {
     while (!crew().is_leaving(worker) && !is_stopping()) {
       Item* item = ledger_.line_ended() ? nullptr : ledger_.start(now());
       if (item == nullptr) {
+        crew().set_idle(worker);
         ++workers_waiting_;
         work_.wait(lock);
         --workers_waiting_;
+        crew().set_busy(worker);
         continue;
       }
-      crew().set_busy(worker);
       run_item(*item, worker, lock);
-      crew().set_idle(worker);
     }
     wake_worker();  // If it was this one that was woken for an item.
   }
@@ -287,6 +288,7 @@ class LedgerEngine final : public Engine<In, Out> {
     stats.admitted = ledger_.admitted();
     stats.delivered = ledger_.delivered();
     stats.outputs = ledger_.outputs_taken();
+    stats.running = ledger_.handler_count();
     stats.window_used = ledger_.window_used();
     stats.window_peak = ledger_.window_peak();
     stats.stalls = stalls_.histogram();

@@ -1,7 +1,6 @@
 // map_over: feeds a range through a Pool and gathers what comes out; map_ordered()'s other half.
 //
-// The caller's thread pushes, and takes outputs whenever the window is full: one thread does both,
-// so the pool's own threads are the only ones there are.
+// The caller's thread pushes; the pool's workers hand their results over in order.
 //
 // Threads: the caller's, and the pool's.
 // Bounds:  the pool's window, and the result.
@@ -117,19 +116,16 @@ std::vector<Out> map_over(Range&& range, Fn fn, PoolOptions<In> options) {
         return fn(std::as_const(input.value));
       }
     };
-    Pool<Numbered<In>, Out> pool(std::move(call), numbered_options<In>(std::move(options), first));
+    Pool<Numbered<In>, Out> pool(
+        std::move(call), [&results](Out&& output) { results.push_back(std::move(output)); },
+        numbered_options<In>(std::move(options), first));
     std::size_t index = 0;
     for (auto&& element : range) {
       Numbered<In> input{index++, In(std::forward<decltype(element)>(element))};
-      while (!pool.try_push(std::move(input))) {
-        auto output = pool.pop();
-        if (!output) break;  // It has ended, by fail_stop.
-        results.push_back(std::move(*output));
-      }
+      if (!pool.push(std::move(input))) break;  // It has ended, by fail_stop.
     }
     pool.close();
-    while (auto output = pool.pop())
-      results.push_back(std::move(*output));
+    pool.wait();
   }
   first.rethrow();
   return results;

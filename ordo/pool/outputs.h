@@ -55,7 +55,11 @@ class Outputs {
   Out& one() { return *std::launder(reinterpret_cast<Out*>(&place_)); }
   std::vector<Out>& many() { return *std::launder(reinterpret_cast<std::vector<Out>*>(&place_)); }
 
-  std::size_t count(Produced produced) {
+  const std::vector<Out>& many() const {
+    return *std::launder(reinterpret_cast<const std::vector<Out>*>(&place_));
+  }
+
+  std::size_t count(Produced produced) const {
     if (produced == Produced::one) return 1;
     return produced == Produced::many ? many().size() : 0;
   }

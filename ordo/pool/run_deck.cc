@@ -82,10 +82,7 @@ std::uint64_t RunDeck::take_over(std::size_t worker) {
     const std::uint32_t count = (length(run) + 1) / 2;
     if (other.compare_exchange_weak(run, run - count, std::memory_order_seq_cst,
                                     std::memory_order_acquire)) {
-      // All numbers in a run are below claim_, and less than 2^31 below it.
-      const std::uint64_t claim = claim_.load(std::memory_order_acquire);
-      const std::uint32_t first_low = back(run) - count;
-      const std::uint64_t first = claim - (static_cast<std::uint32_t>(claim) - first_low);
+      const std::uint64_t first = whole(back(run) - count);
       return begin_run(seat, first, count);
     }
   }

@@ -89,10 +89,10 @@ class RunDeck {
   std::uint64_t unstarted() const;
   std::uint64_t head() const { return head_.load(std::memory_order_acquire); }
 
-  // Whether `worker` has taken `item` and nothing after it.
-  bool is_last_taken(std::size_t worker, std::uint64_t item) const {
-    const Run run = seats_[worker].run.load(std::memory_order_seq_cst);
-    return front(run) == static_cast<std::uint32_t>(item + 1);
+  // The item that `worker` took last, done or not; kNone if it has not taken any.
+  std::uint64_t last_taken(std::size_t worker) const {
+    const std::uint32_t next = front(seats_[worker].run.load(std::memory_order_seq_cst));
+    return next == 0 ? kNone : whole(next - 1);
   }
 
  private:
@@ -118,6 +118,12 @@ class RunDeck {
     bool may_steal = false;
     bool was_idle = true;  // The owner's: it has not had a run since it last waited.
   };
+
+  // The whole number, of which `low` is the low half. It is less than 2^31 below claim_.
+  std::uint64_t whole(std::uint32_t low) const {
+    const std::uint64_t claim = claim_.load(std::memory_order_acquire);
+    return claim - (static_cast<std::uint32_t>(claim) - low);
+  }
 
   std::uint64_t next_run(std::size_t worker);
   std::uint64_t take_over(std::size_t worker);

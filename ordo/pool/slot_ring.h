@@ -138,16 +138,16 @@ class SlotRing final : public Engine<In, Out> {
   }
 
   // The window begins at the first item that is not done, or whose outputs do not fit the buffer.
-  std::uint64_t find_released() {
+  std::uint64_t find_released() const {
     std::lock_guard lock(pop_lock_);
-    tail_seen_ = tail_.load(std::memory_order_relaxed);
-    std::uint64_t item = tail_seen_;
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    std::uint64_t item = tail;
     std::size_t waiting = 0;
     for (; item < next_; ++item) {
       const Produced produced = slots_.produced(item);
       if (produced == Produced{}) break;
       waiting += slots_.outputs(item).count(produced);
-      if (item == tail_seen_) waiting -= taken_;
+      if (item == tail) waiting -= taken_;
       if (waiting > settings_.buffer_size) break;
     }
     return item;
@@ -182,19 +182,20 @@ class SlotRing final : public Engine<In, Out> {
   void work(std::size_t worker) override {
     const std::function<bool()> leaving = [&] { return crew().is_leaving(worker); };
     while (!leaving()) {
-      crew().set_busy(worker);
       run_what_is_there(worker);
       crew().set_idle(worker);
       if (leaving()) break;
       deck_.await_work(worker, leaving);
+      crew().set_busy(worker);
     }
   }
 
   // Runs items until there are none, or until this worker is to leave and its run is over.
   void run_what_is_there(std::size_t worker) {
-    TimePoint before = settings_.clock->now();
+    // The length of runs is tuned by real time, whatever the pool's clock shows.
+    TimePoint before = system_clock().now();
     std::size_t count = 0;
-    crew().note_start(worker, before);
+    note_start(worker, before);
     for (;;) {
       const std::uint64_t item = deck_.next(worker);
       if (item == RunDeck::kNone || is_stopping()) return;  // stop() lists what is not started.
@@ -202,15 +203,19 @@ class SlotRing final : public Engine<In, Out> {
       run_item(item, worker);
       ++count;
       if (!run_is_over) continue;
-      const TimePoint now = settings_.clock->now();
+      const TimePoint now = system_clock().now();
       deck_.note_pace(worker, count, now - before);
-      crew().note_start(worker, now);
+      note_start(worker, now);
       before = now;
       count = 0;
       const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
       if (tail < item && !slots_.is_done(tail)) stalls_.begin();
       if (crew().is_leaving(worker)) return;
     }
+  }
+
+  void note_start(std::size_t worker, TimePoint now) {
+    crew().note_start(worker, settings_.clock == &system_clock() ? now : settings_.clock->now());
   }
 
   void run_item(std::uint64_t item, std::size_t worker) {
@@ -228,6 +233,7 @@ class SlotRing final : public Engine<In, Out> {
       return;
     }
     slots_.mark(item).store(done, std::memory_order_release);
+    if (produced == Produced::nothing || produced == Produced::failed) pass_items_without_output();
     if (output_.has_waiters()) {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
       if (slots_.is_done(tail)) output_.notify();
@@ -276,22 +282,41 @@ class SlotRing final : public Engine<In, Out> {
 
   // ---- Release by pop, under pop_lock_ ----
 
-  // Passes what has no (more) output, and says what comes then.
-  Found look() {
+  // Moves tail_ past what has no output to wait for. Whoever finishes such an item calls it, so
+  // that the line does not need a popper to get past them.
+  void pass_items_without_output() {
+    {
+      std::lock_guard lock(pop_lock_);
+      advance();
+    }
+    if (line_ended_.load(std::memory_order_relaxed)) this->halt();
+    if (is_closed()) this->try_conclude();
+  }
+
+  // The same, and how the item at tail_ then stands: Produced{} if it is not done.
+  Produced advance() {
     for (;;) {
-      if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Found::end;
+      if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Produced{};
       const std::uint64_t item = tail_.load(std::memory_order_relaxed);
       const Produced produced = slots_.produced(item);
-      if (produced == Produced{}) {
-        const bool closed = is_closed();  // Before the look at head, which then stays.
-        if (deck_.head() == item) return closed ? Found::end : Found::nothing;
-        stalls_.begin();
-        return Found::nothing;
-      }
+      if (produced != Produced::nothing && produced != Produced::failed) return produced;
       stalls_.end();
-      if (produced == Produced::one || produced == Produced::many) return Found::output;
       release(item, produced, produced == Produced::failed);
     }
+  }
+
+  Found look() {
+    if (advance() != Produced{}) {
+      stalls_.end();
+      return Found::output;
+    }
+    if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Found::end;
+    const bool closed = is_closed();  // Before the look at head, which then stays.
+    if (deck_.head() == tail_.load(std::memory_order_relaxed)) {
+      return closed ? Found::end : Found::nothing;
+    }
+    stalls_.begin();
+    return Found::nothing;
   }
 
   std::optional<Out> take_output(std::unique_lock<ShortLock>& lock) {
@@ -301,10 +326,15 @@ class SlotRing final : public Engine<In, Out> {
     std::optional<Out> output(outputs.take(produced, taken_));
     outputs_taken_.store(outputs_taken_.load(std::memory_order_relaxed) + 1,
                          std::memory_order_relaxed);
-    if (++taken_ == outputs.count(produced)) release(item, produced, false);
+    if (++taken_ == outputs.count(produced)) {
+      release(item, produced, false);
+      // What is behind the new head is done, and it is not: from now on it holds the line.
+      if (advance() == Produced{} && slots_.is_done(tail_.load() + 1)) stalls_.begin();
+    }
     const bool others_wait = poppers_waiting_ > 0;
     lock.unlock();
     if (others_wait) output_.notify();
+    if (line_ended_.load(std::memory_order_relaxed)) this->halt();
     return output;
   }
 
@@ -374,7 +404,7 @@ class SlotRing final : public Engine<In, Out> {
 
   std::optional<std::size_t> runner_of(std::uint64_t item) const {
     for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
-      if (crew().is_busy(worker) && deck_.is_last_taken(worker, item)) return worker;
+      if (crew().is_busy(worker) && deck_.last_taken(worker) == item) return worker;
     }
     return std::nullopt;
   }
@@ -401,11 +431,15 @@ class SlotRing final : public Engine<In, Out> {
     std::uint64_t head = tail;
     while (head < stats.admitted && slots_.is_done(head))
       ++head;
-    const std::uint64_t waits_from = settings_.buffer_size > 0 ? head : tail;
-    stats.window_used = std::min<std::uint64_t>(stats.admitted - waits_from, settings_.window);
-    if (head < stats.admitted || tail < head) add_head_of_line(stats, tail, head);
+    if (tail < stats.admitted) add_head_of_line(stats, tail, head);
     stats.stalls = stalls_.histogram();
+    for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+      const std::uint64_t item = deck_.last_taken(worker);
+      const bool may_run = crew().is_busy(worker) && item != RunDeck::kNone && item >= tail;
+      if (may_run && !slots_.is_done(item)) ++stats.running;
+    }
     std::lock_guard lock(push_lock_);
+    stats.window_used = next_ - (settings_.buffer_size > 0 ? find_released() : tail_.load());
     stats.window_peak = peak_;
   }
 
@@ -433,9 +467,9 @@ class SlotRing final : public Engine<In, Out> {
   std::uint64_t peak_ = 0;                                // The most of the window ever in use.
   bool admission_closed_ = false;
 
-  alignas(kCacheLineBytes) ShortLock pop_lock_;  // Guards release by pop.
-  std::atomic<std::uint64_t> tail_{0};           // The item to be released next.
-  std::size_t taken_ = 0;                        // Outputs already taken of it.
+  alignas(kCacheLineBytes) mutable ShortLock pop_lock_;  // Guards release by pop.
+  std::atomic<std::uint64_t> tail_{0};                   // The item to be released next.
+  std::size_t taken_ = 0;                                // Outputs already taken of it.
   std::size_t poppers_waiting_ = 0;
   std::atomic<std::uint64_t> outputs_taken_{0};
   std::atomic<std::uint64_t> failed_released_{0};

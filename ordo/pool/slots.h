@@ -54,6 +54,7 @@ class Slots {
   const std::atomic<Mark>& mark(std::uint64_t item) const { return marks_[item & mask_]; }
   In& input(std::uint64_t item) { return inputs_[item & mask_].value; }
   Outputs<Out>& outputs(std::uint64_t item) { return outputs_[item & mask_]; }
+  const Outputs<Out>& outputs(std::uint64_t item) const { return outputs_[item & mask_]; }
 
   std::size_t capacity() const { return mask_ + 1; }
 
