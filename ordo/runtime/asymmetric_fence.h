@@ -19,7 +19,7 @@
 //
 // Threads: any.
 // Cost:    light_fence() nothing (one predictable branch); heavy_fence() a system call and an
-//          interrupt to each core that runs this process, 1 to 5 us.
+//          interrupt to each core that runs another thread of this process.
 #pragma once
 
 #include <atomic>

@@ -29,7 +29,7 @@
 // Threads: any, all calls. A waiter calls cancel() or wait() exactly once for each prepare().
 // Bounds:  2^31 waiters.
 // Cost:    notify without a waiter: one load, no fence, no read-modify-write. prepare: two
-//          read-modify-writes and a heavy_fence(), 1 to 5 us. One cache line per EventCount for
+//          read-modify-writes and a heavy_fence(). One cache line per EventCount for
 //          the words that notifiers read, one for the word that sleepers sleep on.
 #pragma once
 

@@ -33,7 +33,7 @@
 //
 // Threads: none; one exploration at a time.
 // Bounds:  state_limit states; beyond it the exploration stops and is not `complete`.
-// Cost:    about 30 us for each execution.
+// Cost:    5 to 10 us for each execution in a release build.
 #pragma once
 
 #include <atomic>
