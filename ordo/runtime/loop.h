@@ -17,7 +17,7 @@
 // Threads: post, try_post, stop and the questions: any thread; run_at and cancel: the loop's own.
 //          Owns one thread, which sleeps while there is nothing to run.
 // Bounds:  tasks_max waiting tasks; timers_max timers.
-// Cost:    post: about 50 ns, no lock, no allocation for small tasks.
+// Cost:    post: as a push into an MpscRing; no lock, no allocation for small tasks.
 // Errors:  a task that throws ends the process: tasks catch what foreign code throws.
 #pragma once
 

@@ -93,8 +93,8 @@ class ChannelQueue {
   std::vector<Item> batch_;
 };
 
-// A thread starts on the cores of the one that made it: a producer that did not move would share the
-// consumer's core.
+// A thread starts on the cores of the one that made it: a producer that did not move would
+// share the consumer's core.
 const bool kTwoCores = std::thread::hardware_concurrency() >= 2;
 
 // The calling thread on one core, if there are two, and wherever it was before at the end.

@@ -14,10 +14,9 @@
 //
 // Threads: all calls from any thread, but stop() and join() of a thread not from that thread.
 // Bounds:  WorkerSet: as many workers as it was told to have.
-// Cost:    a thread each, some 20 us to make.
-// Errors:  a body that throws ends the process: bodies catch what foreign code throws. A thread
-// that
-//          the system refuses to make throws std::system_error from the constructor or grow().
+// Cost:    a thread each.
+// Errors:  a body that throws ends the process: bodies catch what foreign code throws. If the
+//          system refuses a thread, the constructor or grow() throws std::system_error.
 #pragma once
 
 #include <condition_variable>

@@ -12,7 +12,8 @@
 namespace ordo::test {
 
 namespace {
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): makecontext passes no pointer.
+// makecontext() passes no pointer.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 thread_local Fiber* entering = nullptr;
 }  // namespace
 

@@ -8,7 +8,7 @@
 //
 // Threads: one; a fiber is resumed by the thread that started it.
 // Bounds:  kStackBytes of stack.
-// Cost:    some 20 ns a switch (a jump, no system call); 1 us to start.
+// Cost:    a jump for a switch; system calls only to start.
 #pragma once
 
 #include <cstddef>
