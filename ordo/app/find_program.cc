@@ -47,7 +47,7 @@ Result<std::string> find_program(const std::string& name, const char* path) {
   while (true) {
     const std::size_t colon = rest.find(':');
     const std::string folder(rest.substr(0, colon));
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
     const Found found = look_at(file);
     if (found == Found::runnable) return file;
     if (found == Found::not_runnable) blocked = file;

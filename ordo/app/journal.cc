@@ -119,12 +119,13 @@ void append_record(const JobResult& result, std::uint64_t output_end, std::strin
 Result<Journal> Journal::open(const std::string& path, const JournalOptions& options) {
   Journal journal;
   const int flags = options.read_only ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND;
-  journal.file_ = UniqueFd(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!journal.file_) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0666);
+  if (fd < 0) {
     if (options.read_only && errno == ENOENT) return journal;
     if (errno == EISDIR) return wrong_kind(path, true);
     return file_error(path, "open", errno);
   }
+  journal.file_ = UniqueFd(fd);
   struct stat info {};
   if (::fstat(journal.file_.get(), &info) != 0) return file_error(path, "examine", errno);
   if (!S_ISREG(info.st_mode)) return wrong_kind(path, S_ISDIR(info.st_mode));

@@ -212,7 +212,7 @@ int run_with(const MapOptions& options, const CommandTemplate& command, const st
   run.go();
   const std::string errors = runner->finish();
   err.write(errors);
-  if (parts.journal != nullptr) journal->sync();
+  if (journal != nullptr && !options.dry_run) journal->sync();
   return conclude(options, verdict,
                   {run.counts(), run.pool_stats(), run.skipped(), run.left_over(), run.elapsed()});
 }

@@ -73,7 +73,7 @@ std::unique_ptr<MapRun::JobPool> MapRun::make_pool() {
                    "smaller --window or fewer --workers");
   };
   return std::make_unique<JobPool>(
-      [this](const Batch& batch, std::stop_token) { return setup_.runner.run(batch); },
+      [this](const Batch& batch) { return setup_.runner.run(batch); },
       [this](BatchResult&& results) { delivery_.take(std::move(results)); }, std::move(pool));
 }
 

@@ -49,6 +49,7 @@ bool ServerChild::start() {
     return false;
   }
   std::vector<char*> argv;
+  argv.reserve(words_.size() + 1);
   for (std::string& word : words_)
     argv.push_back(word.data());
   argv.push_back(nullptr);

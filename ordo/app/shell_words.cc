@@ -23,7 +23,7 @@ char parameter_at(std::string_view script, std::size_t at) {
 enum class Quotes { none, single, doubled };
 
 std::string parameter_word(char number, Quotes quotes) {
-  const std::string value = std::string("${") + number + "}";
+  std::string value = std::string("${") + number + "}";
   switch (quotes) {
     case Quotes::none:
       return "\"" + value + "\"";

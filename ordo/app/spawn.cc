@@ -3,13 +3,12 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <sys/syscall.h>
 
 #include "ordo/core/check.h"
-
-extern char** environ;
 
 namespace ordo::app {
 namespace {

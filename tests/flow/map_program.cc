@@ -40,7 +40,11 @@ bool await_input(const app::UniqueFd& fd) {
 
 std::string take_line(app::UniqueFd& fd, std::string& buffer) {
   while (buffer.find('\n') == std::string::npos) {
-    if (!fd || !await_input(fd) || !read_some(fd, buffer)) break;
+    if (fd && !await_input(fd)) {
+      ADD_FAILURE() << "a line is awaited and does not come";
+      fd.reset();
+    }
+    if (!fd || !read_some(fd, buffer)) break;
   }
   const std::size_t end = buffer.find('\n');
   const std::string line = buffer.substr(0, end);
