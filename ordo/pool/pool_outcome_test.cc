@@ -316,6 +316,7 @@ TEST_F(PoolOutcomeTest, OrderTimeoutCountsFromTheMomentTheOutputsBeforeItWereAll
   gates.open(0);
   gates.open(1);
   EXPECT_EQ(pool.pop(), 0u);
+  ASSERT_TRUE(gates.await_left(1) && gates.await(2));
   ASSERT_TRUE(eventually([&] { return pool.stats().running == 1; }));
   clock_.advance(9s);
   EXPECT_EQ(pool.pop(), 0u);
@@ -329,16 +330,18 @@ TEST_F(PoolOutcomeTest, OrderTimeoutCountsFromTheMomentTheOutputsBeforeItWereAll
 }
 
 TEST_F(PoolOutcomeTest, AHeadThatWaitsForPopIsNotLate) {
-  NumberPool pool(same, reports_.watch({.workers = 1,
-                                        .preserve_order = true,
-                                        .order_buffer_size = 4,
-                                        .order_timeout = 1s,
-                                        .clock = &clock_}));
+  std::atomic<int> ended{0};
+  NumberPool pool([&](Number n) { return ++ended, n; }, reports_.watch({.workers = 1,
+                                                                        .preserve_order = true,
+                                                                        .order_buffer_size = 4,
+                                                                        .order_timeout = 1s,
+                                                                        .clock = &clock_}));
   ASSERT_TRUE(pool.push(0));
   ASSERT_TRUE(pool.push(1));
   ASSERT_TRUE(eventually([&] {
     const PoolStats stats = pool.stats();
-    return stats.running == 0 && stats.head_of_line && stats.head_of_line->waits_for_pop;
+    return ended == 2 && stats.running == 0 && stats.head_of_line &&
+           stats.head_of_line->waits_for_pop;
   }));
   clock_.advance(1h);
   EXPECT_EQ(pool.pop(), 0u);

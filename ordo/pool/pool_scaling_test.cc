@@ -166,15 +166,17 @@ TEST_F(NoGrowthWhileStalled, OnTheHeadOfTheLine) {
 }
 
 TEST_F(NoGrowthWhileStalled, OnAConsumerThatDoesNotTake) {
+  std::atomic<int> done = 0;
   NumberPool pool(
-      [](Number n) { return n; },
+      [&](Number n) { return ++done, n; },
       {.autoscale = kQuick, .preserve_order = true, .order_buffer_size = 8, .clock = &clock_});
   for (Number n = 0; n < 8; ++n)
     ASSERT_TRUE(pool.push(n));
   Background producer([&] { EXPECT_TRUE(pool.push(8)); });
   ASSERT_TRUE(eventually([&] {
     const PoolStats stats = pool.stats();
-    return stats.running == 0 && stats.head_of_line && stats.head_of_line->waits_for_pop;
+    return done == 8 && stats.running == 0 && stats.head_of_line &&
+           stats.head_of_line->waits_for_pop;
   }));
   const std::uint64_t grown_before = pool.stats().scale_ups;
   for (int i = 0; i < 20; ++i)

@@ -77,6 +77,11 @@ class PoolModel {
   // In emit mode with total order: all that must have been emitted by now.
   const std::vector<Output>& emitted() const { return emitted_; }
   std::uint64_t head() const { return head_; }
+  // Whether `index` may be called the head of the line: the first input that has not left the
+  // window or, when it waits for pop, the first one with an output that nobody has taken.
+  bool is_head(std::uint64_t index, bool waits_for_pop) const {
+    return index == head_ || (waits_for_pop && next_ordered() == index);
+  }
   // fail_stop has ended the pool, or (without total order) may have.
   bool ended() const { return ended_; }
 
