@@ -238,7 +238,7 @@ class Driver {
   }
 
   bool push() {
-    if (model_.items().size() == plan_.item_count) return false;
+    if (model_.items().size() == plan_.item_count || model_.is_doomed()) return false;
     const auto [used_min, used_max] = model_.window_used();
     if (used_min >= plan_.window) {
       require(!pool_->try_push(9'999), "admitted into a full window");
@@ -363,7 +363,8 @@ class Driver {
     const std::size_t workers_min = closed_ ? 0 : plan_.scaled ? 1 : plan_.workers;
     result += compare("workers", stats.workers, {workers_min, plan_.workers_max});
     result += compare("window_peak", stats.window_peak, {0, plan_.window});
-    const std::size_t wanted = std::min(workers, model_.inside() + model_.runnable_count());
+    const std::size_t runnable = model_.is_doomed() ? 0 : model_.runnable_count();
+    const std::size_t wanted = std::min(workers, model_.inside() + runnable);
     result += compare("handlers started", model_.inside(), {wanted, plan_.workers_max});
     const bool ordered = plan_.mode == PoolMode::ordered;
     if (plan_.emit && !ordered && model_.has_untaken()) result += "outputs are not emitted; ";

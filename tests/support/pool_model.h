@@ -85,6 +85,9 @@ class PoolModel {
   // fail_stop has ended the pool, or (without total order) may have.
   bool ended() const { return ended_; }
 
+  // fail_stop will end the pool: inputs behind the failed one need not be started any more.
+  bool is_doomed() const { return plan_.fail_stop && failed_count().second > 0; }
+
   void admit(TimePoint now) {
     Item item;
     item.key = items_.size() % plan_.key_count;
