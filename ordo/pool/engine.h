@@ -62,8 +62,15 @@ class Engine {
   // False, and nothing is taken: closed or stopped, or it would have to wait.
   virtual bool push(const Input<In>& input, bool may_wait) = 0;
 
-  // The next output; none at the end, or when it would have to wait.
-  virtual std::optional<Out> pop(bool may_wait) = 0;
+  // The next output; none at the end, or when it would have to wait beyond `deadline` of the clock:
+  // kNever and kForever wait not at all and without limit.
+  static constexpr TimePoint kNever = TimePoint::min();
+  static constexpr TimePoint kForever = TimePoint::max();
+  virtual std::optional<Out> pop(TimePoint deadline) = 0;
+
+  TimePoint deadline_in(std::chrono::nanoseconds span) const {
+    return span.count() <= 0 ? kNever : saturating_add(settings_.clock->now(), span);
+  }
 
   void close() {
     close_admission();
@@ -161,11 +168,15 @@ class Engine {
     conclude(lock);
   }
 
-  // For pop() at the end: the end is visible when this returns, or stop() was called.
-  void await_end() {
+  // For pop() at the end: the end is visible when this returns, or stop() was called, or `deadline`
+  // has come.
+  void await_end(TimePoint deadline) {
     try_conclude();
+    if (deadline == kNever) return;
     std::unique_lock lock(end_mutex_);
-    end_changed_.wait(lock, [this] { return ended() || stop_called_; });
+    while (!ended() && !stop_called_) {
+      if (settings_.clock->wait_until(lock, end_changed_, deadline)) return;
+    }
   }
 
   const Settings settings_;

@@ -204,7 +204,7 @@ class Ledger {
 
   // ---- Release ----
 
-  // The first that waits always has an output: what has none leaves as soon as it is the first.
+  // The first that waits always has an output: what has none leaves when all before it is out.
   bool has_output() const { return !output_.empty(); }
 
   // The next output. REQUIRES: has_output().
@@ -214,10 +214,7 @@ class Ledger {
     Out output = item.outputs.take(item.produced, item.taken++);
     ++outputs_taken_;
     if (item.released) --buffered_;
-    if (remaining(item) == 0) {
-      leave(item);
-      leave_items_without_output();
-    }
+    if (remaining(item) == 0) leave(item);
     release_what_fits();
     if (waited && !waits_for_release()) head_since_ = now;
     return output;
@@ -239,13 +236,13 @@ class Ledger {
     clear_outputs(item);
     if (failed) {
       end_line_by_failure();
-      if (line_ended_) forget_outputs();
     } else {
       ++delivered_;
     }
     account(item);
     drop(item);
-    leave_items_without_output();
+    if (line_ended_) forget_outputs();
+    release_what_fits();
     if (!waits_for_release()) head_since_ = now;
   }
 
@@ -298,8 +295,8 @@ class Ledger {
     if (settings_.order == Order::total) return head_since_;
     return running_.empty() ? TimePoint{} : running_.first()->started;
   }
-  // The oldest item with outputs nobody takes.
-  const Item* waiting_for_pop() const { return output_.first(); }
+  // The oldest item that is kept in the window because nobody takes outputs.
+  const Item* waiting_for_pop() const { return next_release_; }
   // Something is over and waits for the head of a total order.
   bool is_stalled() const {
     if (settings_.order != Order::total || head_ == nullptr || head_->over) return false;
@@ -351,41 +348,44 @@ class Ledger {
   // `item` is over and it is its turn.
   void pass(Item& item) {
     if (line_ended_) return;
-    if (item.produced == Produced::failed && item.expiry != Expiry::order) end_line_by_failure();
     output_.push_back(item);
     if (next_release_ == nullptr) next_release_ = &item;
     if (settings_.order != Order::total && !item.has_outputs()) {
       leave(item);  // It is nobody's turn that it waits for.
     }
-    leave_items_without_output();
     release_what_fits();
-  }
-
-  void leave_items_without_output() {
-    while (!output_.empty() && !output_.first()->has_outputs())
-      leave(*output_.first());
   }
 
   // All outputs of `item` were taken: it is struck off.
   void leave(Item& item) {
-    if (item.produced != Produced::failed) ++delivered_;
+    if (item.produced != Produced::failed) {
+      ++delivered_;
+    } else if (item.expiry != Expiry::order) {
+      end_line_by_failure();
+    }
     leave_output(item);
     clear_outputs(item);
     hold(item);
     account(item);
     drop(item);
+    if (line_ended_) forget_outputs();
   }
 
   void end_line_by_failure() { line_ended_ = line_ended_ || settings_.fail_stop; }
 
-  // Lets items leave the window for the buffer, while their outputs fit.
+  // Lets items leave the window for the buffer, while their outputs fit; who has none is done.
   void release_what_fits() {
-    while (next_release_ != nullptr &&
-           buffered_ + remaining(*next_release_) <= settings_.buffer_size) {
-      next_release_->released = true;
-      buffered_ += remaining(*next_release_);
+    while (next_release_ != nullptr) {
+      Item& item = *next_release_;
+      if (!item.has_outputs()) {
+        leave(item);
+        continue;
+      }
+      if (buffered_ + remaining(item) > settings_.buffer_size) return;
+      item.released = true;
+      buffered_ += remaining(item);
       --used_;
-      next_release_ = output_.after(*next_release_);
+      next_release_ = output_.after(item);
     }
   }
 

@@ -62,7 +62,7 @@ class LedgerEngine final : public Engine<In, Out> {
     return true;
   }
 
-  std::optional<Out> pop(bool may_wait) override {
+  std::optional<Out> pop(TimePoint deadline) override {
     Lock lock(mutex_);
     if (!callbacks_.has_emit()) {
       for (;;) {
@@ -75,16 +75,17 @@ class LedgerEngine final : public Engine<In, Out> {
         }
         if (ledger_.line_ended() || (is_closed() && ledger_.is_finished())) break;
         note_stall();
-        if (!may_wait) return std::nullopt;
+        if (deadline == Base::kNever) return std::nullopt;
         ++poppers_waiting_;
-        output_.wait(lock);
+        const bool late = settings_.clock->wait_until(lock, output_, deadline);
         --poppers_waiting_;
+        if (late && !ledger_.has_output()) return std::nullopt;
       }
     }
     const bool line_ended = at_end_of_line();
     lock.unlock();
     if (line_ended) this->halt();
-    may_wait ? this->await_end() : this->try_conclude();
+    this->await_end(deadline);
     return std::nullopt;
   }
 

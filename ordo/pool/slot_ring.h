@@ -1,17 +1,17 @@
-// SlotRing: the engine for total order. An item stays in one slot from push to release.
+// SlotRing: the engine for plain total order. An item stays in one slot from push to release.
 //
 // The place in the ring is the sequence number, so there is no sequencer to pass, no map to look
 // results up in, nothing to allocate, and no thread that only reorders:
 //
 //   push:   build the input in slot s, publish s + 1
-//   worker: run what the RunDeck hands out, mark its slot done
+//   worker: run what the WorkLine hands out, in order, mark its slot done
 //   pop:    look at the slot at tail_; when it is done, take its output and move tail_ on
 //
 // Invariants.
 //   1. tail_ <= every slot in use < head. A slot is the pusher's until its number is published,
 //      then the worker's that was handed the number, then, from its done mark on, the releaser's
 //      until tail_ has passed it.
-//   2. Admission: head < released + window, and head < tail_ + capacity. The head of the line
+//   2. Admission: head < tail_ + window, and there are at least `window` slots. The head of the line
 //      therefore always has its slot, and a full window cannot deadlock.
 //   3. With emit, the right to release item i is won by exchanging its done mark for `taken`. At
 //      most two ask for it: who finishes i and then sees tail_ at i, and who moves tail_ to i and
@@ -20,7 +20,7 @@
 //      delivered or undone, never both and never neither.
 //
 // Threads: push, pop, stop from any thread; see Engine for the workers.
-// Bounds:  window + buffer_size items, in a power of two of slots.
+// Bounds:  `window` items, in a power of two of slots.
 // Cost:    push: a short lock and an exchange. A worker: two read-modify-writes per item, on lines
 //          it has anyway. pop: a short lock. No allocation.
 #pragma once
@@ -40,11 +40,11 @@
 #include <vector>
 
 #include "ordo/pool/engine.h"
-#include "ordo/pool/run_deck.h"
 #include "ordo/pool/short_lock.h"
 #include "ordo/pool/slots.h"
 #include "ordo/pool/stalls.h"
 #include "ordo/pool/wait_point.h"
+#include "ordo/pool/work_line.h"
 
 namespace ordo::pool {
 
@@ -63,13 +63,13 @@ class SlotRing final : public Engine<In, Out> {
  public:
   explicit SlotRing(Parts<In, Out> parts)
       : Base(std::move(parts)),
-        slots_(std::bit_ceil(settings_.window + settings_.buffer_size)),
-        deck_(settings_.workers_max, longest_run(settings_)),
+        slots_(std::bit_ceil(settings_.window)),
+        line_(settings_.workers_max),
         stalls_(settings_.clock) {}
 
   ~SlotRing() override {
     this->shut_down();
-    const std::uint64_t head = deck_.head();
+    const std::uint64_t head = line_.head();
     for (std::uint64_t item = tail_.load(); item < head; ++item) {
       slots_.destroy(item, slots_.produced(item));
     }
@@ -85,32 +85,29 @@ class SlotRing final : public Engine<In, Out> {
     }
     if (admission_closed_) return false;
     slots_.build_input(next_, input);
-    deck_.publish(++next_);
+    line_.publish(++next_);
     return true;
   }
 
-  std::optional<Out> pop(bool may_wait) override {
+  std::optional<Out> pop(TimePoint deadline) override {
     if (!callbacks_.has_emit()) {
       std::unique_lock lock(pop_lock_);
       for (;;) {
         const Found found = look();
         if (found == Found::output) return take_output(lock);
         if (found == Found::end) break;
-        if (!may_wait) return std::nullopt;
+        if (deadline == Base::kNever) return std::nullopt;
         ++poppers_waiting_;
         lock.unlock();
-        await_output();
+        const bool in_time = await_output(deadline);
         lock.lock();
         --poppers_waiting_;
+        if (!in_time) return std::nullopt;
       }
       lock.unlock();
       if (line_ended_.load(std::memory_order_relaxed)) this->halt();
     }
-    if (may_wait) {
-      this->await_end();
-    } else {
-      this->try_conclude();
-    }
+    this->await_end(deadline);
     return std::nullopt;
   }
 
@@ -119,38 +116,16 @@ class SlotRing final : public Engine<In, Out> {
 
   static constexpr std::chrono::nanoseconds kNap = std::chrono::microseconds(200);
 
-  // A run is at most a share of the window, so that no worker holds what all could work on.
-  static std::size_t longest_run(const Settings& settings) {
-    return std::clamp<std::size_t>(settings.window / (2 * settings.workers_max), 1, 128);
-  }
-
   // ---- Admission, under push_lock_ ----
 
   bool has_room() {
     // tail_seen_ lags behind, so no more than this is really in use.
     if (next_ - tail_seen_ < peak_) return true;
     tail_seen_ = tail_.load(std::memory_order_acquire);
-    std::uint64_t used = next_ - tail_seen_;
-    if (used >= settings_.window && settings_.buffer_size > 0) used = next_ - find_released();
-    if (used >= settings_.window || next_ - tail_seen_ >= slots_.capacity()) return false;
+    const std::uint64_t used = next_ - tail_seen_;
+    if (used >= settings_.window) return false;
     peak_ = std::max(peak_, used + 1);
     return true;
-  }
-
-  // The window begins at the first item that is not done, or whose outputs do not fit the buffer.
-  std::uint64_t find_released() const {
-    std::lock_guard lock(pop_lock_);
-    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    std::uint64_t item = tail;
-    std::size_t waiting = 0;
-    for (; item < next_; ++item) {
-      const Produced produced = slots_.produced(item);
-      if (produced == Produced{}) break;
-      waiting += slots_.outputs(item).count(produced);
-      if (item == tail) waiting -= taken_;
-      if (waiting > settings_.buffer_size) break;
-    }
-    return item;
   }
 
   void await_room() {
@@ -160,7 +135,7 @@ class SlotRing final : public Engine<In, Out> {
     };
     const auto plenty = [this] {
       return is_closed() ||
-             2 * (deck_.head() - tail_.load(std::memory_order_acquire)) <= settings_.window;
+             2 * (line_.head() - tail_.load(std::memory_order_acquire)) <= settings_.window;
     };
     room_.await(ready, plenty, kNap);
   }
@@ -168,7 +143,7 @@ class SlotRing final : public Engine<In, Out> {
   // Tells a waiting pusher; not for every slot while the line flows.
   void note_room(std::uint64_t tail) {
     if (!room_.has_waiters()) return;
-    const bool plenty = 2 * (deck_.head() - tail) <= settings_.window;
+    const bool plenty = 2 * (line_.head() - tail) <= settings_.window;
     if (plenty || room_.has_waiters(true)) room_.notify();
   }
 
@@ -185,37 +160,55 @@ class SlotRing final : public Engine<In, Out> {
       run_what_is_there(worker);
       crew().set_idle(worker);
       if (leaving()) break;
-      deck_.await_work(worker, leaving);
+      line_.await_work(worker, leaving);
       crew().set_busy(worker);
     }
   }
 
-  // Runs items until there are none, or until this worker is to leave and its run is over.
+  // Runs items until there are none, or until this worker is to leave.
   void run_what_is_there(std::size_t worker) {
-    // The length of runs is tuned by real time, whatever the pool's clock shows.
+    // Pace is judged by real time, whatever the pool's clock shows, and not after every item.
     TimePoint before = system_clock().now();
-    std::size_t count = 0;
     note_start(worker, before);
     for (;;) {
-      const std::uint64_t item = deck_.next(worker);
-      if (item == RunDeck::kNone || is_stopping()) return;  // stop() lists what is not started.
-      const bool run_is_over = deck_.run_is_over(worker);
-      run_item(item, worker);
-      ++count;
-      if (!run_is_over) continue;
-      const TimePoint now = system_clock().now();
-      deck_.note_pace(worker, count, now - before);
-      note_start(worker, now);
-      before = now;
-      count = 0;
-      const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-      if (tail < item && !slots_.is_done(tail)) stalls_.begin();
-      if (crew().is_leaving(worker)) return;
+      const std::size_t limit = line_.items_per_look(worker);
+      std::size_t count = 0;
+      std::uint64_t item = WorkLine::kNone;
+      std::uint64_t finished = 0;
+      while (count < limit) {
+        item = line_.next(worker);
+        if (is_stopping()) return;  // Taken and not started: stop() lists it.
+        if (item == WorkLine::kNone) break;
+        run_item(item, worker);
+        finished = item;
+        ++count;
+      }
+      if (count > 0) {
+        const TimePoint now = system_clock().now();
+        line_.note_pace(worker, count, now - before);
+        note_start(worker, now);
+        note_head(finished);
+        before = now;
+      }
+      if (item == WorkLine::kNone || crew().is_leaving(worker)) return;
     }
   }
 
   void note_start(std::size_t worker, TimePoint now) {
     crew().note_start(worker, settings_.clock == &system_clock() ? now : settings_.clock->now());
+  }
+
+  // Notes since when the item at tail_ is the head of the line, if it is not done, and that the
+  // line stands still if what is behind it, `finished` for one, is. To be called when either may
+  // have come about.
+  void note_head(std::uint64_t finished) {
+    const std::uint64_t tail = tail_.load(std::memory_order_acquire);
+    if (slots_.is_done(tail)) return;
+    if (head_noted_.exchange(tail, std::memory_order_relaxed) != tail) {
+      head_since_.store(settings_.clock->now().time_since_epoch().count(),
+                        std::memory_order_relaxed);
+    }
+    if (finished > tail || slots_.is_done(tail + 1)) stalls_.begin();
   }
 
   void run_item(std::uint64_t item, std::size_t worker) {
@@ -238,7 +231,6 @@ class SlotRing final : public Engine<In, Out> {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
       if (slots_.is_done(tail)) output_.notify();
     }
-    if (settings_.buffer_size > 0) room_.notify();
   }
 
   // ---- Release by emit: whoever wins the item at tail_ ----
@@ -312,7 +304,7 @@ class SlotRing final : public Engine<In, Out> {
     }
     if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Found::end;
     const bool closed = is_closed();  // Before the look at head, which then stays.
-    if (deck_.head() == tail_.load(std::memory_order_relaxed)) {
+    if (line_.head() == tail_.load(std::memory_order_relaxed)) {
       return closed ? Found::end : Found::nothing;
     }
     stalls_.begin();
@@ -328,8 +320,7 @@ class SlotRing final : public Engine<In, Out> {
                          std::memory_order_relaxed);
     if (++taken_ == outputs.count(produced)) {
       release(item, produced, false);
-      // What is behind the new head is done, and it is not: from now on it holds the line.
-      if (advance() == Produced{} && slots_.is_done(tail_.load() + 1)) stalls_.begin();
+      if (advance() == Produced{}) note_head(item);
     }
     const bool others_wait = poppers_waiting_ > 0;
     lock.unlock();
@@ -350,34 +341,40 @@ class SlotRing final : public Engine<In, Out> {
     note_room(item + 1);
   }
 
-  void await_output() {
+  // False: `deadline` came first.
+  bool await_output(TimePoint deadline) {
     const auto ready = [this] {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
       if (slots_.is_done(tail)) return true;
-      return is_closed() && (is_stopping() || deck_.head() == tail);
+      return is_closed() && (is_stopping() || line_.head() == tail);
     };
     const auto plenty = [&] {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
       const bool many_are = slots_.is_done(tail) && slots_.is_done(tail + settings_.window / 8);
       return many_are || (is_closed() && ready());
     };
+    if (deadline != Base::kForever) {
+      return output_.await_until(ready, *settings_.clock, deadline);
+    }
     output_.await(ready, plenty, std::chrono::nanoseconds(0));
+    return true;
   }
 
   // ---- The end ----
 
   bool all_released() const override {
-    return tail_.load(std::memory_order_seq_cst) == deck_.head();
+    return tail_.load(std::memory_order_seq_cst) == line_.head();
   }
 
   void wake_everybody() override {
-    deck_.wake_all();
+    line_.wake_all();
     room_.notify_all();
     output_.notify_all();
   }
 
   std::vector<In> collect_undone() override {
-    std::scoped_lock lock(push_lock_, pop_lock_);
+    std::lock_guard push_lock(push_lock_);
+    std::lock_guard pop_lock(pop_lock_);
     sealed_.store(true, std::memory_order_seq_cst);
     std::vector<In> undone;
     for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
@@ -404,7 +401,7 @@ class SlotRing final : public Engine<In, Out> {
 
   std::optional<std::size_t> runner_of(std::uint64_t item) const {
     for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
-      if (crew().is_busy(worker) && deck_.last_taken(worker) == item) return worker;
+      if (crew().is_busy(worker) && line_.last_taken(worker) == item) return worker;
     }
     return std::nullopt;
   }
@@ -413,9 +410,9 @@ class SlotRing final : public Engine<In, Out> {
 
   Demand demand() const override {
     const std::uint64_t tail = tail_.load(std::memory_order_acquire);
-    const std::uint64_t head = deck_.head();
+    const std::uint64_t head = line_.head();
     Demand demand;
-    demand.runnable = deck_.unstarted();
+    demand.runnable = line_.unstarted();
     const std::size_t used = head > tail ? head - tail : 0;
     demand.free_slots = demand.runnable + settings_.window - std::min(used, settings_.window);
     demand.stalled = demand.runnable == 0 && tail < head && !slots_.is_done(tail);
@@ -425,38 +422,36 @@ class SlotRing final : public Engine<In, Out> {
   void add_to(PoolStats& stats) const override {
     const std::uint64_t failed_released = failed_released_.load(std::memory_order_acquire);
     const std::uint64_t tail = tail_.load(std::memory_order_acquire);
-    stats.admitted = deck_.head();
+    stats.admitted = line_.head();
     stats.delivered = tail - failed_released;
     stats.outputs = outputs_taken_.load(std::memory_order_relaxed);
-    std::uint64_t head = tail;
-    while (head < stats.admitted && slots_.is_done(head))
-      ++head;
-    if (tail < stats.admitted) add_head_of_line(stats, tail, head);
     stats.stalls = stalls_.histogram();
     for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
-      const std::uint64_t item = deck_.last_taken(worker);
-      const bool may_run = crew().is_busy(worker) && item != RunDeck::kNone && item >= tail;
+      const std::uint64_t item = line_.last_taken(worker);
+      const bool may_run = crew().is_busy(worker) && item != WorkLine::kNone && item >= tail;
       if (may_run && !slots_.is_done(item)) ++stats.running;
     }
+    stats.window_used = stats.admitted - tail;
+    if (stats.window_used > 0) stats.head_of_line = head_of_line(tail);
     std::lock_guard lock(push_lock_);
-    stats.window_used = next_ - (settings_.buffer_size > 0 ? find_released() : tail_.load());
     stats.window_peak = peak_;
   }
 
-  void add_head_of_line(PoolStats& stats, std::uint64_t tail, std::uint64_t head) const {
+  HeadOfLine head_of_line(std::uint64_t item) const {
     HeadOfLine line;
-    line.waits_for_pop = tail < head;
-    line.sequence = line.waits_for_pop ? tail : head;
-    if (const auto standing = stalls_.standing_for()) {
-      line.blocked_for = *standing;
-    } else if (const auto worker = runner_of(line.sequence)) {
-      line.blocked_for = settings_.clock->now() - crew().started_at(*worker);
+    line.sequence = item;
+    line.waits_for_pop = slots_.is_done(item);
+    if (line.waits_for_pop) return line;
+    if (const auto worker = runner_of(item)) {
+      const TimePoint head_since(std::chrono::nanoseconds(head_since_.load()));
+      const TimePoint since = std::max(crew().started_at(*worker), head_since);
+      line.blocked_for = settings_.clock->now() - since;
     }
-    stats.head_of_line = line;
+    return line;
   }
 
   Places slots_;
-  RunDeck deck_;
+  WorkLine line_;
   Stalls stalls_;
   WaitPoint room_;    // Pushers.
   WaitPoint output_;  // Poppers.
@@ -472,6 +467,8 @@ class SlotRing final : public Engine<In, Out> {
   std::size_t taken_ = 0;                                // Outputs already taken of it.
   std::size_t poppers_waiting_ = 0;
   std::atomic<std::uint64_t> outputs_taken_{0};
+  std::atomic<std::uint64_t> head_noted_{0};  // The head that head_since_ belongs to.
+  std::atomic<std::int64_t> head_since_{INT64_MIN};
   std::atomic<std::uint64_t> failed_released_{0};
   std::atomic<bool> line_ended_{false};  // By fail_stop.
   std::atomic<bool> sealed_{false};      // What is left here is undone.

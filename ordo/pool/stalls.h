@@ -5,10 +5,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "ordo/core/clock.h"
 #include "ordo/core/histogram.h"
@@ -35,13 +33,6 @@ class Stalls {
     const std::int64_t stood = now() - since;
     std::lock_guard lock(mutex_);
     histogram_.record(stood > 0 ? static_cast<std::uint64_t>(stood) : 0);
-  }
-
-  // How long it has been standing now, if it does.
-  std::optional<std::chrono::nanoseconds> standing_for() const {
-    const std::int64_t since = since_.load(std::memory_order_relaxed);
-    if (since == kMoving) return std::nullopt;
-    return std::chrono::nanoseconds(now() - since);
   }
 
   Histogram histogram() const {

@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 #include "ordo/core/clock.h"
 #include "ordo/runtime/asymmetric_fence.h"
@@ -50,16 +52,37 @@ class WaitPoint {
     }
   }
 
-  // Tells one waiter, if there is one.
+  // The same, but until `deadline` of `clock` at the latest. Returns whether ready() is true.
+  template <class Ready>
+  bool await_until(Ready ready, Clock& clock, TimePoint deadline) {
+    std::unique_lock lock(timed_mutex_);
+    timed_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    heavy_fence();  // As EventCount::prepare(): announced first, then looks.
+    bool is_ready = ready();
+    while (!is_ready) {
+      const bool late = clock.wait_until(lock, timed_, deadline);
+      is_ready = ready();
+      if (late) break;
+    }
+    timed_waiters_.fetch_sub(1, std::memory_order_seq_cst);
+    return is_ready;
+  }
+
+  // Tells one waiter, if there is one, and all that wait with a deadline.
   void notify() {
     light_fence();
     if (event_.has_waiters()) event_.notify_one();
+    notify_timed();
   }
-  void notify_all() { event_.notify_all(); }
+  void notify_all() {
+    event_.notify_all();
+    notify_timed();
+  }
 
   // Whether a waiter needs to be told; `lazily` leaves those out that nap.
   bool has_waiters(bool lazily = false) const {
     light_fence();
+    if (timed_waiters_.load(std::memory_order_relaxed) > 0) return true;
     if (!event_.has_waiters()) return false;
     return !lazily || sleepers_.load(std::memory_order_seq_cst) > 0;
   }
@@ -85,6 +108,13 @@ class WaitPoint {
     note_spin(budget / 2);
     return false;
   }
+  void notify_timed() {
+    if (timed_waiters_.load(std::memory_order_relaxed) == 0) [[likely]]
+      return;
+    std::lock_guard lock(timed_mutex_);
+    timed_.notify_all();
+  }
+
   bool note_spin(std::int64_t budget) {
     spin_ns_.store(std::clamp(budget, kSpinMin.count(), kSpinMax.count()),
                    std::memory_order_relaxed);
@@ -98,7 +128,10 @@ class WaitPoint {
 
   EventCount event_;
   std::atomic<std::int64_t> spin_ns_{kSpinMax.count()};
-  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<std::uint32_t> sleepers_{0};       // Waiters that do not nap any more.
+  std::atomic<std::uint32_t> timed_waiters_{0};  // Those in await_until().
+  std::mutex timed_mutex_;
+  std::condition_variable timed_;
 };
 
 }  // namespace ordo::pool

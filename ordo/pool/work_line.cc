@@ -1,0 +1,141 @@
+#include "ordo/pool/work_line.h"
+
+#include <algorithm>
+
+#include "ordo/core/check.h"
+#include "ordo/core/clock.h"
+
+namespace ordo::pool {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+constexpr std::uint64_t kWakeWorthNs = 25'000;  // Less work than this is not worth waking for.
+constexpr nanoseconds kSpin = microseconds(50);
+constexpr nanoseconds kWatch = microseconds(200);
+constexpr int kPausesPerLook = 32;
+constexpr int kLooksAtMoving = 4;
+constexpr double kNsPerLook = 4'000;  // A worker looks at the clock about so often.
+constexpr std::size_t kItemsPerLookMax = 128;
+constexpr std::uint64_t kFewItems = 32;
+
+void pause_between_looks() {
+  for (int pause = 0; pause < kPausesPerLook; ++pause)
+    StdAtomics::pause();
+}
+
+}  // namespace
+
+WorkLine::WorkLine(std::size_t workers_max)
+    : worker_count_(workers_max),
+      seats_(new Seat[workers_max]) {
+  ORDO_CHECK(workers_max > 0);
+}
+
+std::size_t WorkLine::items_per_look(std::size_t worker) const {
+  const double item_ns = seats_[worker].item_ns;
+  if (item_ns <= 0) return 1;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(kNsPerLook / item_ns), 1,
+                                 kItemsPerLookMax);
+}
+
+// Reads head_ again; false if there is nothing at `claim` still.
+bool WorkLine::look_ahead(Seat& seat, std::uint64_t& claim) {
+  // Close behind the producer every look costs both a cache miss; a moment later there is more.
+  const bool cheap = seat.item_ns > 0 && seat.item_ns * kFewItems < kNsPerLook;
+  if (cheap && !seat.was_idle && unstarted() < kFewItems) pause_between_looks();
+  seat.head_seen = head_.load(std::memory_order_seq_cst);
+  claim = claim_.load(std::memory_order_seq_cst);
+  return claim < seat.head_seen;
+}
+
+// A worker that was idle has an item. It may have been the one that looked after what waits.
+void WorkLine::begin_work(Seat& seat) {
+  seat.was_idle = false;
+  waking_.exchange(false, std::memory_order_seq_cst);
+  if (idle_.has_waiters() && unstarted() > 0) wake_for_work();
+}
+
+bool WorkLine::is_worth_waking() const {
+  return unstarted() * item_ns_.load(std::memory_order_relaxed) >= kWakeWorthNs;
+}
+
+void WorkLine::wake_for_work() {
+  if (spinners_.load(std::memory_order_seq_cst) > 0) return;
+  if (watcher_.load(std::memory_order_seq_cst) && !is_worth_waking()) return;
+  if (!waking_.exchange(true, std::memory_order_seq_cst)) idle_.notify_one();
+}
+
+// Looks for work for a while. What is little and moves, somebody else is at already: two workers
+// on items that cost less than a cache miss only take them from each other.
+bool WorkLine::spin_for_work(const std::function<bool()>& leaving) const {
+  const TimePoint begin = system_clock().now();
+  std::uint64_t claim_before = kNone;
+  int looks_at_moving = 0;
+  for (;;) {
+    const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
+    if (unstarted() > 0) {
+      if (claim == claim_before || is_worth_waking()) return true;
+      if (++looks_at_moving > kLooksAtMoving) return false;
+    }
+    claim_before = claim;
+    pause_between_looks();
+    if (leaving() || system_clock().now() - begin >= kSpin) return false;
+    StdAtomics::yield();
+  }
+}
+
+void WorkLine::await_work(std::size_t worker, const std::function<bool()>& leaving) {
+  seats_[worker].was_idle = true;
+  for (;;) {
+    bool found = false;
+    if (spinners_.fetch_add(1, std::memory_order_seq_cst) == 0) found = spin_for_work(leaving);
+    spinners_.fetch_sub(1, std::memory_order_seq_cst);
+    if (found || leaving() || sleep_until_needed(leaving)) return;
+  }
+}
+
+// True: there is work that nobody is getting on with.
+bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
+  waking_.exchange(false, std::memory_order_seq_cst);
+  const EventCount::Ticket ticket = idle_.prepare();
+  if (leaving()) {
+    idle_.cancel();
+    return true;
+  }
+  const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
+  if (unstarted() == 0 || watcher_.exchange(true, std::memory_order_seq_cst)) {
+    idle_.wait(ticket);
+    waking_.exchange(false, std::memory_order_seq_cst);
+    return false;
+  }
+  // What waits is little and moved when last looked at. If it does not move during the nap, whoever
+  // was at it is held up.
+  idle_.wait_for(ticket, kWatch);
+  waking_.exchange(false, std::memory_order_seq_cst);
+  watcher_.exchange(false, std::memory_order_seq_cst);
+  return unstarted() > 0 && claim == claim_.load(std::memory_order_seq_cst);
+}
+
+void WorkLine::note_pace(std::size_t worker, std::size_t item_count, nanoseconds took) {
+  // Quick to believe that items are dear, slow to believe that they are cheap: an error in the
+  // first direction costs a wake-up, in the second it holds up the others.
+  Seat& seat = seats_[worker];
+  const double sample =
+      std::max(1.0, static_cast<double>(took.count()) / static_cast<double>(item_count));
+  if (seat.item_ns <= 0) {
+    seat.item_ns = sample;
+  } else {
+    seat.item_ns += (sample - seat.item_ns) / (sample > seat.item_ns ? 2 : 16);
+  }
+  item_ns_.store(static_cast<std::uint64_t>(seat.item_ns), std::memory_order_relaxed);
+}
+
+std::uint64_t WorkLine::unstarted() const {
+  const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
+  const std::uint64_t head = head_.load(std::memory_order_seq_cst);
+  return head > claim ? head - claim : 0;
+}
+
+}  // namespace ordo::pool
