@@ -8,9 +8,8 @@
 //
 // Use a ring (mpsc_ring.h) where one thread consumes and a hundred nanoseconds matter.
 //
-// Threads: any, all calls. The lock is a leaf: no foreign code runs under it but the moves of
-// items. Bounds:  items_max items and, if given, bytes_max bytes as stated by the pushers. An item
-// larger
+// Threads: any, all calls. The lock is a leaf: no foreign code runs under it but the items' moves.
+// Bounds:  items_max items and, if given, bytes_max bytes as stated by the pushers. An item larger
 //          than bytes_max can never enter and is refused as too_large.
 // Cost:    one lock per call, so per batch; no wake-up call unless somebody waits.
 // Waiting pushers are served in no particular order; under a byte limit a small item may overtake

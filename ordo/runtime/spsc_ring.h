@@ -33,18 +33,19 @@
 #include <iterator>
 #include <memory>
 #include <new>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "ordo/core/check.h"
 #include "ordo/runtime/atomics.h"
+#include "ordo/runtime/ring_calls.h"
 #include "ordo/runtime/wait_strategy.h"
 
 namespace ordo {
 
 template <class T, template <class> class Wait = BlockWait, class Atomics = StdAtomics>
-class SpscRing {
+class SpscRing : public RingCalls<SpscRing<T, Wait, Atomics>, T> {
+  friend class RingCalls<SpscRing, T>;
   static_assert(std::is_nothrow_move_constructible_v<T>);
   static_assert(std::is_nothrow_destructible_v<T>);
 
@@ -63,6 +64,8 @@ class SpscRing {
       std::destroy_at(item(p));
   }
 
+  // push(), push_n(), try_pop() and pop() are those of RingCalls.
+
   // Adds an item behind the others. Returns false, and takes nothing, when full or closed.
   template <class U>
   [[nodiscard]] bool try_push(U&& value) {
@@ -78,33 +81,11 @@ class SpscRing {
     return room > 0;
   }
 
-  // As try_push(), but waits while the ring is full. False, and nothing taken, once closed.
-  template <class U>
-  bool push(U&& value) {
-    while (!try_push(std::forward<U>(value))) {
-      if (closed()) return false;
-      wait_for_room();
-    }
-    return true;
-  }
-
   // Adds as many of the `count` items from `first` on as there is room for now; returns how many.
   // The consumer sees them at once. Use std::make_move_iterator to move them.
   template <std::input_iterator Iterator>
   [[nodiscard]] std::size_t try_push_n(Iterator first, std::size_t count) {
     return push_some(first, count);
-  }
-
-  // As try_push_n(), but waits for room; returns fewer than `count` only when closed.
-  template <std::input_iterator Iterator>
-  std::size_t push_n(Iterator first, std::size_t count) {
-    std::size_t pushed = 0;
-    while (pushed < count) {
-      pushed += push_some(first, count - pushed);
-      if (pushed == count || closed()) break;
-      wait_for_room();
-    }
-    return pushed;
   }
 
   // Calls function(T&) on up to `max` items in place, oldest first, and removes them. Returns how
@@ -137,20 +118,6 @@ class SpscRing {
       if (drained()) return 0;
       not_empty_.wait([this] { return has_items() || drained(); });
     }
-  }
-
-  // The oldest item, or nothing when the ring is empty.
-  std::optional<T> try_pop() {
-    std::optional<T> out;
-    try_consume(1, [&out](T& value) { out.emplace(std::move(value)); });
-    return out;
-  }
-
-  // As try_pop(), but waits for an item. Nothing means closed and drained.
-  std::optional<T> pop() {
-    std::optional<T> out;
-    consume(1, [&out](T& value) { out.emplace(std::move(value)); });
-    return out;
   }
 
   // Whether no item waits. For the consumer.
