@@ -153,8 +153,9 @@ class Driver {
         if (model_.all_finished()) break;
       }
       one_step();
-      settle();
+      if (random_() % 2 == 0) settle();  // Otherwise the next step comes while this one sinks in.
     }
+    settle();
     if (model_.ended()) return finish_failed();
     if (plan_.ending == Ending::drain) return finish_drained();
     if (plan_.ending == Ending::stop) return finish_stopped();
@@ -239,12 +240,17 @@ class Driver {
 
   bool push() {
     if (model_.items().size() == plan_.item_count || model_.is_doomed()) return false;
+    absorb();
+    const bool emits = plan_.emit && plan_.mode != PoolMode::ordered && model_.has_untaken();
+    if (emits) return false;  // The window is about to change.
     const auto [used_min, used_max] = model_.window_used();
     if (used_min >= plan_.window) {
       require(!pool_->try_push(9'999), "admitted into a full window");
       return false;
     }
     if (used_max >= plan_.window) return false;
+    // The history must know of a failure before it sees the input that takes its place.
+    require(eventually([&] { return reports().empty(); }), "a failure is not reported");
     const Number n = model_.items().size();
     plan_.mode == PoolMode::keyed ? history_.enq(n % plan_.key_count, n) : history_.in(n);
     require(eventually([&] { return pool_->try_push(n); }), "not admitted into a free window");
@@ -294,6 +300,7 @@ class Driver {
   }
 
   bool advance() {
+    settle();
     TimePoint target = clock_.now() + std::chrono::nanoseconds(1 + random_() % 100'000);
     const auto deadline = model_.next_deadline();
     if (deadline && *deadline < target) target = *deadline;
@@ -308,6 +315,7 @@ class Driver {
       const bool begun = model_.items()[n].stage != PoolModel::Stage::queued;
       begun ? history_.err(n) : history_.done(n, 0, 0);
     }
+    settle();  // The pool must know of a timeout before the handler that missed it returns.
     return true;
   }
 
@@ -317,6 +325,7 @@ class Driver {
     std::string why;
     if (model_.ended()) return;
     if (!eventually([&] { return (why = difference()).empty(); })) throw Mismatch(why);
+    model_.settled();
     require(plan_.scaled || model_.started_is_prefix(), "an input started before an earlier one");
   }
 
@@ -471,7 +480,8 @@ class Driver {
     const std::size_t started = gates_.started_count();
     gates_.open_all({.dropped = true});
     pool_.reset();
-    require(gates_.started_count() == started, "an input started after stop()");
+    // A worker that was just added may have taken an input before stop() and enter it only now.
+    require(plan_.scaled || gates_.started_count() == started, "an input started after stop()");
     history_.end(false);
   }
 

@@ -205,10 +205,14 @@ class PoolModel {
     ++taken_count_;
     if (plan_.mode != PoolMode::ordered && item.finished()) {
       item.released = true;
-      if (!has_untaken()) stuck_.clear();
     }
     pump(now);
     return "";
+  }
+
+  // The pool shows what the model says: what nothing can hold back any more has been released.
+  void settled() {
+    if (!has_untaken()) stuck_.clear();
   }
 
   // Window slots in use: at least, at most.
@@ -221,7 +225,7 @@ class PoolModel {
       if (item.complete && item.taken < item.outs) ++waiting;
     }
     return {incomplete + waiting - std::min(waiting, plan_.buffer),
-            incomplete + waiting + stuck_.size()};
+            incomplete + waiting + (waiting > 0 ? stuck_.size() : 0)};
   }
 
   std::pair<std::size_t, std::size_t> failed_count() const {
@@ -230,7 +234,7 @@ class PoolModel {
     for (std::uint64_t index = 0; index < items_.size(); ++index) {
       if (!items_[index].failed) continue;
       ++all;
-      if (plan_.mode == PoolMode::ordered ? items_[index].released : !stuck_.contains(index)) {
+      if (plan_.mode == PoolMode::ordered ? items_[index].released : !is_stuck(index)) {
         ++released;
       }
     }
@@ -245,7 +249,7 @@ class PoolModel {
       if (item.failed || item.late || !item.finished()) continue;
       if (plan_.mode == PoolMode::ordered && !item.released) continue;
       ++possible;
-      if (!stuck_.contains(index)) ++sure;
+      if (!is_stuck(index)) ++sure;
     }
     return {sure, possible};
   }
@@ -282,15 +286,13 @@ class PoolModel {
 
  private:
   void complete(Item& item, bool failed, std::size_t outs) {
-    const bool others_wait = has_untaken();
     item.complete = true;
     item.failed = failed;
     item.outs = outs;
     if (plan_.mode == PoolMode::ordered) return;
     if (outs == 0) {
       item.released = true;
-      if (others_wait && !plan_.emit)
-        stuck_.insert(static_cast<std::uint64_t>(&item - items_.data()));
+      if (!plan_.emit) stuck_.insert(static_cast<std::uint64_t>(&item - items_.data()));
     }
     if (failed && plan_.fail_stop) ended_ = true;
   }
@@ -312,6 +314,9 @@ class PoolModel {
       head_since_ = now;
     }
   }
+
+  // Without total order, an input without outputs may have to wait behind outputs of others.
+  bool is_stuck(std::uint64_t index) const { return stuck_.contains(index) && has_untaken(); }
 
   std::optional<std::uint64_t> next_ordered() const {
     for (std::uint64_t index = 0; index <= head_ && index < items_.size(); ++index) {
