@@ -78,14 +78,13 @@ class Outputs {
   }
 
  private:
-  static constexpr std::size_t kBytes = sizeof(Out) > sizeof(std::vector<Out>)
-                                            ? sizeof(Out)
-                                            : sizeof(std::vector<Out>);
-  static constexpr std::size_t kAlign = alignof(Out) > alignof(std::vector<Out>)
-                                            ? alignof(Out)
-                                            : alignof(std::vector<Out>);
+  // For its size and alignment; never made.
+  union Either {
+    Out one;
+    std::vector<Out> many;
+  };
 
-  alignas(kAlign) std::byte place_[kBytes];
+  alignas(Either) std::byte place_[sizeof(Either)];
 };
 
 }  // namespace ordo::pool
