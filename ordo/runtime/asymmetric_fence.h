@@ -29,6 +29,7 @@ namespace ordo {
 namespace fence_detail {
 // True once the kernel has accepted the registration, then for ever. While false, light_fence()
 // is a full barrier, which is right with either form of heavy_fence().
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a fact about the kernel.
 extern std::atomic<bool> light_is_free;
 
 inline void full_barrier() {
