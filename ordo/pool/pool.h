@@ -18,8 +18,9 @@
 // Threads: any thread may call anything. The function runs on the pool's workers, several at once;
 //          on_error, on_late and emit run one at a time.
 // Bounds:  window + buffer_size items in all (order_buffer_size, buffer_size); workers_max threads.
-// Cost:    ordered, without timeouts and buffer_size: some 45 ns per item from push to pop. Unordered,
-//          per key, with timeouts or buffer_size: a lock per step, some 200 ns. No allocation.
+// Cost:    ordered, without timeouts and buffer_size: some 45 ns per item from push to pop.
+//          Unordered, per key, with timeouts or buffer_size: a lock per step, some 200 ns. No
+//          allocation.
 #pragma once
 
 #include <chrono>
