@@ -11,8 +11,8 @@
 //   1. tail_ <= every slot in use < head. A slot is the pusher's until its number is published,
 //      then the worker's that was handed the number, then, from its done mark on, the releaser's
 //      until tail_ has passed it.
-//   2. Admission: head < tail_ + window, and there are at least `window` slots. The head of the line
-//      therefore always has its slot, and a full window cannot deadlock.
+//   2. Admission: head < tail_ + window, and there are at least `window` slots. So the head of the
+//      line always has its slot, and a full window cannot deadlock.
 //   3. With emit, the right to release item i is won by exchanging its done mark for `taken`. At
 //      most two ask for it: who finishes i and then sees tail_ at i, and who moves tail_ to i and
 //      then sees i done. Both orders are sequentially consistent, so one of them sees it.
@@ -350,7 +350,7 @@ class SlotRing final : public Engine<In, Out> {
     };
     const auto plenty = [&] {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-      const bool many_are = slots_.is_done(tail) && slots_.is_done(tail + settings_.window / 8);
+      const bool many_are = slots_.is_done(tail) && slots_.is_done(tail + settings_.window / 4);
       return many_are || (is_closed() && ready());
     };
     if (deadline != Base::kForever) {

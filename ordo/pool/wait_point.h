@@ -1,7 +1,7 @@
 // WaitPoint: where a pusher waits for room and a popper for output: first awake, then asleep.
 //
 // Under load the wait is over in microseconds, and a wake-up costs more than that, so a waiter
-// looks for up to kSpinMax, letting others run, before it sleeps.
+// looks up to kLooksMax times, letting others run, before it sleeps.
 //
 //   waiter:    point.await([&] { return ready(); });
 //   notifier:  make_ready();  point.notify();           // Nothing but a load while none sleeps.
@@ -30,7 +30,7 @@ namespace ordo::pool {
 class WaitPoint {
  public:
   // Blocks until ready() is true. `plenty` means that there is so much that waiting for more would
-  // not pay; for the first kPatience it is what is waited for. REQUIRES: plenty() implies ready().
+  // not pay; at first it is what is waited for. REQUIRES: plenty() implies ready().
   template <class Ready, class Plenty>
   void await(Ready ready, Plenty plenty, std::chrono::nanoseconds nap) {
     if (spin(ready, plenty)) return;
@@ -88,26 +88,33 @@ class WaitPoint {
   }
 
  private:
-  // Looks for a while. For how long depends on whether that was of use lately: where waits are
-  // long, looking is just waste.
+  // Looks for a while, letting others run in between. How often, and how often only for plenty,
+  // depends on whether that was of use lately: where waits are long, looking is just waste; where
+  // little comes, so is patience. Looks are counted, not time: while others run, time passes.
   template <class Ready, class Plenty>
   bool spin(Ready ready, Plenty plenty) {
-    const std::int64_t budget = spin_ns_.load(std::memory_order_relaxed);
-    const TimePoint begin = system_clock().now();
-    std::chrono::nanoseconds spent{0};
-    do {
-      const bool patient = spent < kPatience;
-      if (patient ? plenty() : ready()) return note_spin(budget * 2);
+    const int looks = looks_.load(std::memory_order_relaxed);
+    const int patience = patience_.load(std::memory_order_relaxed);
+    for (int look = 0; look < looks; ++look) {
+      const bool patient = look < patience;
+      if (patient ? plenty() : ready()) {
+        adapt(patience_, patient ? patience * 2 : patience / 2, kPatienceMax);
+        adapt(looks_, looks * 2, kLooksMax);
+        return true;
+      }
       // Not too often: a look takes the cache line away from who is about to write it.
       for (int pause = 0; pause < kPausesPerLook; ++pause)
         StdAtomics::pause();
-      if (patient ? plenty() : ready()) return note_spin(budget * 2);
-      StdAtomics::yield();
-      spent = system_clock().now() - begin;
-    } while (spent.count() < budget);
-    note_spin(budget / 2);
+      if (look % 2 == 1) StdAtomics::yield();
+    }
+    adapt(patience_, patience / 2, kPatienceMax);
+    adapt(looks_, looks / 2, kLooksMax);
     return false;
   }
+  static void adapt(std::atomic<int>& value, int wanted, int most) {
+    value.store(std::clamp(wanted, kLooksMin, most), std::memory_order_relaxed);
+  }
+
   void notify_timed() {
     if (timed_waiters_.load(std::memory_order_relaxed) == 0) [[likely]]
       return;
@@ -115,19 +122,14 @@ class WaitPoint {
     timed_.notify_all();
   }
 
-  bool note_spin(std::int64_t budget) {
-    spin_ns_.store(std::clamp(budget, kSpinMin.count(), kSpinMax.count()),
-                   std::memory_order_relaxed);
-    return true;
-  }
-
-  static constexpr std::chrono::nanoseconds kPatience = std::chrono::microseconds(4);
-  static constexpr std::chrono::nanoseconds kSpinMin = std::chrono::microseconds(1);
-  static constexpr std::chrono::nanoseconds kSpinMax = std::chrono::microseconds(50);
+  static constexpr int kLooksMin = 2;
+  static constexpr int kLooksMax = 64;  // Some 40 us, if nobody else runs.
+  static constexpr int kPatienceMax = 16;
   static constexpr int kPausesPerLook = 32;
 
   EventCount event_;
-  std::atomic<std::int64_t> spin_ns_{kSpinMax.count()};
+  std::atomic<int> looks_{kLooksMax};
+  std::atomic<int> patience_{kLooksMin};
   std::atomic<std::uint32_t> sleepers_{0};       // Waiters that do not nap any more.
   std::atomic<std::uint32_t> timed_waiters_{0};  // Those in await_until().
   std::mutex timed_mutex_;

@@ -1,9 +1,9 @@
 #include "ordo/pool/work_line.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ordo/core/check.h"
-#include "ordo/core/clock.h"
 
 namespace ordo::pool {
 namespace {
@@ -12,10 +12,11 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::uint64_t kWakeWorthNs = 25'000;  // Less work than this is not worth waking for.
-constexpr nanoseconds kSpin = microseconds(50);
 constexpr nanoseconds kWatch = microseconds(200);
+constexpr int kLooks = 64;  // Counted, not timed: while others run, time passes.
 constexpr int kPausesPerLook = 32;
 constexpr int kLooksAtMoving = 4;
+constexpr int kLooksAtStanding = 6;
 constexpr double kNsPerLook = 4'000;  // A worker looks at the clock about so often.
 constexpr std::size_t kItemsPerLookMax = 128;
 constexpr std::uint64_t kFewItems = 32;
@@ -53,6 +54,7 @@ bool WorkLine::look_ahead(Seat& seat, std::uint64_t& claim) {
 // A worker that was idle has an item. It may have been the one that looked after what waits.
 void WorkLine::begin_work(Seat& seat) {
   seat.was_idle = false;
+  active_.fetch_add(1, std::memory_order_relaxed);
   waking_.exchange(false, std::memory_order_seq_cst);
   if (idle_.has_waiters() && unstarted() > 0) wake_for_work();
 }
@@ -70,24 +72,30 @@ void WorkLine::wake_for_work() {
 // Looks for work for a while. What is little and moves, somebody else is at already: two workers
 // on items that cost less than a cache miss only take them from each other.
 bool WorkLine::spin_for_work(const std::function<bool()>& leaving) const {
-  const TimePoint begin = system_clock().now();
   std::uint64_t claim_before = kNone;
+  int looks_at_standing = 0;
   int looks_at_moving = 0;
-  for (;;) {
+  for (int look = 0; look < kLooks && !leaving(); ++look) {
     const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
     if (unstarted() > 0) {
-      if (claim == claim_before || is_worth_waking()) return true;
-      if (++looks_at_moving > kLooksAtMoving) return false;
+      if (active_.load(std::memory_order_relaxed) == 0 || is_worth_waking()) return true;
+      if (claim == claim_before) {
+        if (++looks_at_standing > kLooksAtStanding) return true;
+      } else {
+        if (++looks_at_moving > kLooksAtMoving) return false;
+        looks_at_standing = 0;
+      }
     }
     claim_before = claim;
     pause_between_looks();
-    if (leaving() || system_clock().now() - begin >= kSpin) return false;
-    StdAtomics::yield();
+    if (look % 2 == 1) StdAtomics::yield();
   }
+  return false;
 }
 
 void WorkLine::await_work(std::size_t worker, const std::function<bool()>& leaving) {
-  seats_[worker].was_idle = true;
+  if (!std::exchange(seats_[worker].was_idle, true))
+    active_.fetch_sub(1, std::memory_order_relaxed);
   for (;;) {
     bool found = false;
     if (spinners_.fetch_add(1, std::memory_order_seq_cst) == 0) found = spin_for_work(leaving);

@@ -12,14 +12,14 @@
 //   }
 //
 // Invariants.
-//   1. Every number below claim_ was given to exactly one worker, in order; every number from claim_
-//      to head_ may start.
+//   1. Every number below claim_ was given to exactly one worker, in order; every number from
+//      claim_ to head_ may start.
 //   2. While an item that may start is not started and a worker sleeps, somebody will look again: a
 //      worker spins, or a watcher naps (it looks every kWatch), or a wake-up is on its way.
 //      Publishing and claiming are read-modify-writes followed by a look at the sleepers; going to
 //      sleep is an announcement followed by a look at the work (EventCount).
-//   3. A wake-up is saved only where it does not help: while a worker spins, while another wake-up is
-//      on its way, and while a watcher naps and what waits is less work than a wake-up is worth.
+//   3. A wake-up is saved only where it does not help: while a worker spins, while another wake-up
+//      is on its way, and while a watcher naps and what waits is less work than a wake-up is worth.
 //
 // Threads: publish() one caller at a time; next() of a worker from its own thread; the rest any.
 // Bounds:  workers_max workers.
@@ -107,8 +107,9 @@ class WorkLine {
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> head_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> claim_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> spinners_{0};
-  std::atomic<bool> watcher_{false};                    // A worker naps.
-  std::atomic<bool> waking_{false};                     // A wake-up is on its way.
+  std::atomic<std::uint32_t> active_{0};  // Workers that have had an item since they waited.
+  std::atomic<bool> watcher_{false};      // A worker naps.
+  std::atomic<bool> waking_{false};       // A wake-up is on its way.
   std::atomic<std::uint64_t> item_ns_{kUnknownPaceNs};  // As last noted, by any worker.
   EventCount idle_;
 
