@@ -18,26 +18,24 @@ Crew::~Crew() {
 
 void Crew::start() {
   std::lock_guard lock(mutex_);
-  target_.store(settings_.workers_min, std::memory_order_release);
-  fill_posts();
+  for (std::size_t worker = 0; worker < settings_.workers_min; ++worker)
+    man(worker);
   const bool by_time = settings_.autoscale || settings_.process_timeout || settings_.order_timeout;
   if (by_time) supervisor_.emplace("ordo-pool", [this](const std::stop_token&) { supervise(); });
 }
 
-// REQUIRES: mutex_ is held.
-void Crew::fill_posts() {
-  for (std::size_t worker = 0; worker < target_.load(std::memory_order_relaxed); ++worker) {
-    Post& post = posts_[worker];
-    if (post.alive.load(std::memory_order_acquire)) continue;
-    post.thread.reset();  // Joins the one that has ended here before.
-    post.alive.store(true, std::memory_order_release);
-    set_busy(worker);  // Until it has looked and found nothing, it counts as having work.
-    post.thread.emplace("ordo-pool-" + std::to_string(worker), [this, worker](std::stop_token) {
-      do {
-        hooks_.work(worker);
-      } while (!try_leave(worker));
-    });
-  }
+// REQUIRES: mutex_ is held, and the post is not alive.
+void Crew::man(std::size_t worker) {
+  Post& post = posts_[worker];
+  post.thread.reset();  // Joins the one that has ended here before.
+  post.leaving.store(false, std::memory_order_release);
+  post.alive.store(true, std::memory_order_release);
+  set_busy(worker);  // Until it has looked and found nothing, it counts as having work.
+  post.thread.emplace("ordo-pool-" + std::to_string(worker), [this, worker](std::stop_token) {
+    do {
+      hooks_.work(worker);
+    } while (!try_leave(worker));
+  });
 }
 
 // A worker on its way out may have become wanted again; one that leaves does so for good.
@@ -51,11 +49,42 @@ bool Crew::try_leave(std::size_t worker) {
   return true;
 }
 
+// One more: somebody who has not left yet stays, or a free post is manned. Under mutex_.
+void Crew::grow() {
+  std::size_t free_post = settings_.workers_max;
+  for (std::size_t worker = settings_.workers_max; worker-- > 0;) {
+    Post& post = posts_[worker];
+    if (!post.alive.load(std::memory_order_acquire)) {
+      free_post = worker;
+    } else if (post.leaving.load(std::memory_order_relaxed)) {
+      post.leaving.store(false, std::memory_order_release);
+      return;
+    }
+  }
+  if (free_post < settings_.workers_max) man(free_post);
+}
+
+// One fewer: an idle one if there is one. Under mutex_.
+void Crew::shrink() {
+  std::size_t chosen = settings_.workers_max;
+  for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+    const Post& post = posts_[worker];
+    if (!post.alive.load(std::memory_order_acquire)) continue;
+    if (post.leaving.load(std::memory_order_relaxed)) continue;
+    if (chosen == settings_.workers_max || !is_busy(worker)) chosen = worker;
+  }
+  if (chosen < settings_.workers_max) {
+    posts_[chosen].leaving.store(true, std::memory_order_release);
+  }
+}
+
 void Crew::dismiss() {
   {
     std::lock_guard lock(mutex_);
     if (std::exchange(dismissed_, true)) return;
-    target_.store(0, std::memory_order_release);
+    for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
+      posts_[worker].leaving.store(true, std::memory_order_release);
+    }
     changed_.notify_all();
   }
   hooks_.wake();
@@ -109,7 +138,6 @@ void Crew::supervise() {
 
 void Crew::scale(TimePoint now) {
   const Demand demand = hooks_.demand();
-  const std::size_t target = target_.load(std::memory_order_relaxed);
   ScalingObservation seen;
   seen.now = now;
   seen.runnable = demand.runnable;
@@ -118,7 +146,7 @@ void Crew::scale(TimePoint now) {
   for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
     if (!posts_[worker].alive.load(std::memory_order_acquire)) continue;
     ++seen.workers;
-    if (worker >= target) {
+    if (is_leaving(worker)) {
       ++seen.leaving;
     } else if (is_busy(worker)) {
       ++seen.busy;
@@ -136,10 +164,12 @@ void Crew::scale(TimePoint now) {
   {
     std::lock_guard lock(mutex_);
     if (dismissed_) return;
-    target_.store(target + decision.grow - decision.shrink, std::memory_order_release);
+    for (std::size_t count = 0; count < decision.grow; ++count)
+      grow();
+    for (std::size_t count = 0; count < decision.shrink; ++count)
+      shrink();
     if (decision.grow > 0) ++scale_ups_;
     if (decision.shrink > 0) ++scale_downs_;
-    fill_posts();
   }
   if (decision.shrink > 0) hooks_.wake();
 }

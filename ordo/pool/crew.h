@@ -1,9 +1,9 @@
 // Crew: the threads of one pool: started, grown, shrunk, asked to leave, joined.
 //
-// Every worker slot has a number below workers_max. The crew decides which of them should be
-// there (min at first, more or fewer as the scaling policy says); a worker asks is_leaving()
-// between items and goes. A slot is free again only when its thread has really ended, so the
-// handlers that run can never be more than workers_max.
+// Every worker has a post, with a number below workers_max. The crew decides how many should be
+// manned (min at first, more or fewer as the scaling policy says), and sends idle ones home first; a
+// worker asks is_leaving() between items and goes. A post is free again only when its thread has
+// really ended, so the handlers that run can never be more than workers_max.
 //
 // The supervisor thread exists only where something happens by time: autoscaling, timeouts.
 //
@@ -60,7 +60,7 @@ class Crew {
   void join();
 
   bool is_leaving(std::size_t worker) const {
-    return worker >= target_.load(std::memory_order_acquire);
+    return posts_[worker].leaving.load(std::memory_order_acquire);
   }
 
   // A worker begins busy, and says when it has nothing to run and when it may have again. Its own
@@ -96,11 +96,14 @@ class Crew {
     std::atomic<std::int64_t> since{0};
     std::stop_source stop;
     std::stop_token token = stop.get_token();
-    std::optional<Thread> thread;    // Under mutex_.
-    std::atomic<bool> alive{false};  // Its thread has been started and has not ended.
+    std::optional<Thread> thread;      // Under mutex_.
+    std::atomic<bool> alive{false};    // Its thread has been started and has not ended.
+    std::atomic<bool> leaving{false};  // It is to leave after the item it is at.
   };
 
-  void fill_posts();  // Starts a thread on every post below target_ that has none.
+  void man(std::size_t worker);  // Starts a thread on a post that has none.
+  void grow();
+  void shrink();
   bool try_leave(std::size_t worker);
   void supervise();
   void scale(TimePoint now);
@@ -108,7 +111,6 @@ class Crew {
   const Settings settings_;
   const Hooks hooks_;
   std::unique_ptr<Post[]> posts_;
-  std::atomic<std::size_t> target_{0};  // Posts below it should be manned.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

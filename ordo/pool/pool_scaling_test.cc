@@ -74,6 +74,7 @@ TEST_P(RunningNeverAboveMaximum, ABusyWorkerIsNotIdleHoweverLongItRuns) {
                                                                 .clock = &clock_});
   for (Number n = 0; n < 20; ++n)
     ASSERT_TRUE(pool.push(n));
+  ASSERT_TRUE(gates.await_inside(1));  // While the first worker wakes up, there is an idle one.
   for (int i = 0; i < 20; ++i)
     ASSERT_TRUE(tick(clock_, 1s));
   ASSERT_TRUE(gates.await_inside(4));
