@@ -100,6 +100,7 @@ TEST_P(RunningNeverAboveMaximum, AlsoWhenThePoolShrinksWhileHandlersAreBusyAndGr
   Number next = 0;
   for (; next < 4; ++next)
     ASSERT_TRUE(pool.push(next));
+  ASSERT_TRUE(gates.await_inside(1));
   for (int i = 0; i < 10; ++i)
     ASSERT_TRUE(tick(clock_, 1s));
   ASSERT_TRUE(gates.await_inside(4));
@@ -211,6 +212,7 @@ TEST_F(NoGrowthWhileStalled, ButAFullWindowOfRunnableInputIsDemand) {
       {.autoscale = kQuick, .preserve_order = true, .order_buffer_size = 8, .clock = &clock_});
   for (Number n = 0; n < 8; ++n)
     ASSERT_TRUE(pool.push(n));
+  ASSERT_TRUE(gates.await_inside(1));
   for (int i = 0; i < 10; ++i)
     ASSERT_TRUE(tick(clock_, 1s));
   ASSERT_TRUE(gates.await_inside(4));
