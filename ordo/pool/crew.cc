@@ -31,11 +31,12 @@ void Crew::man(std::size_t worker) {
   post.leaving.store(false, std::memory_order_release);
   post.alive.store(true, std::memory_order_release);
   set_busy(worker);  // Until it has looked and found nothing, it counts as having work.
-  post.thread.emplace("ordo-pool-" + std::to_string(worker), [this, worker](std::stop_token) {
-    do {
-      hooks_.work(worker);
-    } while (!try_leave(worker));
-  });
+  post.thread.emplace("ordo-pool-" + std::to_string(worker),
+                      [this, worker](const std::stop_token&) {
+                        do {
+                          hooks_.work(worker);
+                        } while (!try_leave(worker));
+                      });
 }
 
 // A worker on its way out may have become wanted again; one that leaves does so for good.

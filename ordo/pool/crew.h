@@ -1,8 +1,8 @@
 // Crew: the threads of one pool: started, grown, shrunk, asked to leave, joined.
 //
 // Every worker has a post, with a number below workers_max. The crew decides how many should be
-// manned (min at first, more or fewer as the scaling policy says), and sends idle ones home first; a
-// worker asks is_leaving() between items and goes. A post is free again only when its thread has
+// manned (min at first, more or fewer as the scaling policy says), and sends idle ones home first;
+// a worker asks is_leaving() between items and goes. A post is free again only when its thread has
 // really ended, so the handlers that run can never be more than workers_max.
 //
 // The supervisor thread exists only where something happens by time: autoscaling, timeouts.
