@@ -166,7 +166,7 @@ TEST_F(PoolStressTest, StoppedInTheMiddle) {
       while (!stopped)
         EXPECT_LE(pool.stats().window_used, pool.stats().window);
     }));
-    while (taken < static_cast<Number>(round * 20))
+    while (taken < static_cast<Number>(round) * 20)
       std::this_thread::yield();
     const Numbers undone = pool.stop(10s);
     const PoolStats stats = pool.stats();
@@ -196,7 +196,7 @@ TEST_F(PoolStressTest, DestroyedInTheMiddle) {
       std::atomic<Number> emitted = 0;
       NumberPool pool(
           work, [&](Number) { ++emitted; }, options);
-      for (Number n = 0; n < static_cast<Number>(round * 9); ++n)
+      for (Number n = 0; n < static_cast<Number>(round) * 9; ++n)
         ASSERT_TRUE(pool.push(n));
     }
     EXPECT_EQ(running, 0);

@@ -70,6 +70,7 @@ class Channel {
     std::unique_lock lock(mutex_);
     bool late = false;
     while (true) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): what is not admitted is not taken.
       const ChannelPush answer = admit(lock, std::move(item), bytes);
       if (answer != ChannelPush::full || late) return answer;
       ++pushers_waiting_;

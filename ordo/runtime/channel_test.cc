@@ -129,7 +129,7 @@ TEST(ChannelStress, ManyPushersAndPoppersConserveItems) {
       }
     });
   }
-  std::vector<std::atomic<int>> seen(kPusherCount * kItemsPerPusher);
+  std::vector<std::atomic<int>> seen(std::size_t{kPusherCount} * kItemsPerPusher);
   std::vector<std::thread> poppers;
   for (int self = 0; self < 3; ++self) {
     poppers.emplace_back([&] {

@@ -12,7 +12,6 @@
 namespace ordo {
 namespace {
 
-using test::explore;
 using test::explored_checkpoint;
 using test::ExploredAtomic;
 using test::ExploredAtomics;

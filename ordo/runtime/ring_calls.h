@@ -21,6 +21,7 @@ class RingCalls {
   // As try_push(), but waits while the ring is full. False, and nothing taken, once closed.
   template <class U>
   bool push(U&& value) {
+    // NOLINTNEXTLINE(bugprone-use-after-move): a push that fails takes nothing.
     while (!ring().try_push(std::forward<U>(value))) {
       if (ring().closed()) return false;
       ring().wait_for_room();

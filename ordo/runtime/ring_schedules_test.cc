@@ -125,10 +125,12 @@ struct MpscPollWrap {
     auto& pushed = ledger.pushed[static_cast<std::size_t>(self)];
     while (pushed < 2) {
       ExploredItem item(10 * self + pushed);
-      explored_checkpoint(static_cast<std::uint64_t>(10 + pushed));
+      const std::uint64_t checkpoint = 10 + static_cast<std::uint64_t>(pushed);
+      explored_checkpoint(checkpoint);
+      // NOLINTNEXTLINE(bugprone-use-after-move): a push that fails takes nothing.
       while (!ring.try_push(std::move(item))) {
         ExploredAtomics::pause();
-        explored_checkpoint(static_cast<std::uint64_t>(10 + pushed));
+        explored_checkpoint(checkpoint);
       }
       ++pushed;
     }
