@@ -72,7 +72,9 @@ def lint(path, entry, arguments, salt):
     verdict = arguments.build / "lint" / (path.replace("/", "+") + ".clean")
     if mark and verdict.exists() and verdict.read_text() == mark:
         return path, True, "", 0.0
-    command = [arguments.tool, "-p", str(arguments.build), "--quiet"]
+    # The options are g++'s; those that clang does not know say nothing about our code.
+    command = [arguments.tool, "-p", str(arguments.build), "--quiet",
+               "--extra-arg=-Wno-unknown-warning-option"]
     if is_test(path):
         command.append("--checks=" + TEST_CHECKS)
     result = subprocess.run(command + [str(ROOT / path)], capture_output=True, text=True,

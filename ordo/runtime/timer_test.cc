@@ -25,7 +25,7 @@ TEST(TaskTest, CarriesWhatCannotBeCopiedSmallOrLarge) {
   Task first([&sum, small = std::move(small)] { sum += *small; });
   Task second([&sum, large = Large{std::make_unique<int>(10)}] { sum += *large.value; });
   Task moved = std::move(first);
-  EXPECT_FALSE(first);
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the promise.
   moved();
   second();
   moved = std::move(second);
