@@ -29,6 +29,7 @@ using testing_support::expect_conserved;
 using testing_support::Gates;
 using testing_support::numbers;
 using testing_support::pop_within;
+using testing_support::Reports;
 using testing_support::sorted;
 using testing_support::Watchdog;
 using Number = std::uint64_t;
@@ -321,6 +322,44 @@ TEST_F(PoolCallersTest, AnInputIsEitherRefusedOrAccountedForWhenStopRaces) {
     EXPECT_EQ(stats.delivered, taken);
     EXPECT_EQ(stats.undone, undone.size());
     expect_conserved(stats);
+  }
+}
+
+TEST_F(PoolCallersTest, AHandlerThatReturnsJustWhenStopGivesItUpIsCountedOnce) {
+  for (int round = 0; round < 600; ++round) {
+    const bool ordered = round % 2 == 0;
+    const bool emits = round % 3 == 0;
+    Gates<> gates;
+    std::mutex mutex;
+    Numbers emitted;
+    const auto work = [&](Number n) {
+      gates.enter(n);
+      if (n == 1 && round % 5 != 0) throw 1;
+      return n;
+    };
+    const auto emit = [&](Number n) {
+      std::lock_guard guard(mutex);
+      emitted.push_back(n);
+    };
+    Reports<Number> reports;
+    const PoolOptions<Number> options =
+        reports.watch({.workers = 3, .preserve_order = ordered, .order_buffer_size = 8});
+    auto pool = emits ? std::make_unique<NumberPool>(work, emit, options)
+                      : std::make_unique<NumberPool>(work, options);
+    for (Number n = 0; n < 5; ++n)
+      ASSERT_TRUE(pool->push(n));
+    ASSERT_TRUE(gates.await_inside(3));
+    Numbers undone;
+    {
+      Background stopper([&] { undone = pool->stop(0s); });
+      Background opener([&] { gates.open_all(); });
+    }
+    const PoolStats stats = pool->stats();
+    pool.reset();
+    ASSERT_EQ(stats.undone, undone.size()) << "round " << round;
+    ASSERT_EQ(stats.failed, reports.failed().size()) << "round " << round;
+    ASSERT_EQ(stats.delivered, emitted.size()) << "round " << round;
+    testing_support::expect_partition({emitted, undone, reports.failed()}, 5);
   }
 }
 

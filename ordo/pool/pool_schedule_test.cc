@@ -75,7 +75,6 @@ struct Schedule : PoolPlan {
     step_limit = ending == Ending::drain ? ~0u : 5 + up_to(4 * item_count);
   }
 
-  bool scaled = false;
   std::size_t workers_max = 1;
   std::size_t item_count = 1;
   std::uint64_t failures = 0;  // In a hundred.
@@ -334,6 +333,7 @@ class Driver {
     for (; started_seen_ < started.size(); ++started_seen_) {
       const Number n = started[started_seen_];
       log("starts", n);
+      if (n < model_.items().size() && model_.items()[n].late) history_.err(n);
       const std::string problem = model_.start(n, clock_.now());
       require(problem.empty(), "input " + std::to_string(n) + ": " + problem);
     }
@@ -520,7 +520,8 @@ class Driver {
     for (const Output& output : plan_.emit ? came_ : finale_)
       ++taken[output.first];
     require(listed.size() == undone.size(), "stop() lists an input twice");
-    require(stats.undone == undone.size(), "undone is not what stop() lists");
+    require(stats.undone == undone.size(), "undone is " + std::to_string(stats.undone) +
+                                               ", stop() lists " + std::to_string(undone.size()));
     require(stats.failed == failed_.size(), "failed is not what was reported");
     require(stats.late == late_.size(), "late is not what was reported");
     require(stats.admitted == model_.items().size(), "admitted is wrong");

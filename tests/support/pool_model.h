@@ -44,6 +44,7 @@ struct PoolPlan {
   std::size_t buffer = 0;
   bool emit = false;
   bool fail_stop = false;
+  bool scaled = false;  // Workers come and go.
   std::optional<std::chrono::nanoseconds> process_timeout;
   std::optional<std::chrono::nanoseconds> order_timeout;
   std::uint64_t key_count = 1;
@@ -100,7 +101,8 @@ class PoolModel {
     if (index >= items_.size()) return "started before it was admitted";
     Item& item = items_[index];
     if (item.stage != Stage::queued) return "started twice";
-    if (item.late) return "started although it was skipped";
+    // A worker that was just added may have taken it before it was skipped.
+    if (item.late && !plan_.scaled) return "started although it was skipped";
     if (plan_.mode == PoolMode::keyed) {
       for (std::uint64_t other = 0; other < items_.size(); ++other) {
         if (other == index || items_[other].key != item.key) continue;
