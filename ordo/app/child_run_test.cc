@@ -21,6 +21,9 @@ sigset_t no_signals() {
 
 class ChildRunTest : public testing::Test {
  protected:
+  // As the program does: who writes to a child that has gone is told by write().
+  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
+
   ChildRun run(std::string script, std::optional<std::string_view> input = std::nullopt) {
     std::string shell = "sh", option = "-c";
     char* argv[] = {shell.data(), option.data(), script.data(), nullptr};

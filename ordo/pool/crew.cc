@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace ordo::pool {
@@ -51,7 +52,7 @@ bool Crew::try_leave(std::size_t worker) {
 }
 
 // One more: somebody who has not left yet stays, or a free post is manned. Under mutex_.
-void Crew::grow() {
+bool Crew::grow() {
   std::size_t free_post = settings_.workers_max;
   for (std::size_t worker = settings_.workers_max; worker-- > 0;) {
     Post& post = posts_[worker];
@@ -59,10 +60,19 @@ void Crew::grow() {
       free_post = worker;
     } else if (post.leaving.load(std::memory_order_relaxed)) {
       post.leaving.store(false, std::memory_order_release);
-      return;
+      return true;
     }
   }
-  if (free_post < settings_.workers_max) man(free_post);
+  if (free_post == settings_.workers_max) return false;
+  try {
+    man(free_post);
+  } catch (const std::system_error&) {
+    // No thread is to be had; the pool stays as it is.
+    set_idle(free_post);
+    posts_[free_post].alive.store(false, std::memory_order_release);
+    return false;
+  }
+  return true;
 }
 
 // One fewer: an idle one if there is one. Under mutex_.
@@ -99,6 +109,7 @@ void Crew::join() {
 }
 
 bool Crew::is_quiet() const {
+  if (supervising_.load(std::memory_order_seq_cst)) return false;
   for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
     if (is_busy(worker)) return false;
   }
@@ -131,7 +142,10 @@ void Crew::supervise() {
       scale(now);
       next_check = saturating_add(now, settings_.autoscale->check_interval);
     }
+    supervising_.store(true, std::memory_order_seq_cst);
     const TimePoint due = std::min(next_check, hooks_.expire(now));
+    supervising_.store(false, std::memory_order_seq_cst);
+    hooks_.settle();
     lock.lock();
     if (!dismissed_ && !poked_) settings_.clock->wait_until(lock, changed_, due);
   }
@@ -165,11 +179,12 @@ void Crew::scale(TimePoint now) {
   {
     std::lock_guard lock(mutex_);
     if (dismissed_) return;
+    bool grown = false;
     for (std::size_t count = 0; count < decision.grow; ++count)
-      grow();
+      grown = grow() || grown;
     for (std::size_t count = 0; count < decision.shrink; ++count)
       shrink();
-    if (decision.grow > 0) ++scale_ups_;
+    if (grown) ++scale_ups_;
     if (decision.shrink > 0) ++scale_downs_;
   }
   if (decision.shrink > 0) hooks_.wake();

@@ -45,6 +45,7 @@ class Crew {
     std::function<void()> wake;                      // Wakes all that wait for work.
     std::function<Demand()> demand;                  // For the scaling policy.
     std::function<TimePoint(TimePoint now)> expire;  // Ends what is overdue; when to come again.
+    std::function<void()> settle;                    // The supervisor has nothing in hand.
   };
 
   Crew(const Settings& settings, Hooks hooks);
@@ -70,7 +71,7 @@ class Crew {
   bool is_busy(std::size_t worker) const {
     return posts_[worker].busy.load(std::memory_order_seq_cst);
   }
-  bool is_quiet() const;  // Nobody is busy.
+  bool is_quiet() const;  // Nobody is busy, the supervisor neither.
 
   // When the items that `worker` is at began. note_start() from its own thread only.
   void note_start(std::size_t worker, TimePoint time) {
@@ -102,7 +103,7 @@ class Crew {
   };
 
   void man(std::size_t worker);  // Starts a thread on a post that has none.
-  void grow();
+  bool grow();
   void shrink();
   bool try_leave(std::size_t worker);
   void supervise();
@@ -116,7 +117,8 @@ class Crew {
   std::condition_variable changed_;
   bool dismissed_ = false;
   bool poked_ = false;
-  ScalingState scaling_;  // The supervisor's.
+  std::atomic<bool> supervising_{false};  // The supervisor may be calling out.
+  ScalingState scaling_;                  // The supervisor's.
   std::uint64_t scale_ups_ = 0;
   std::uint64_t scale_downs_ = 0;
   std::optional<Thread> supervisor_;

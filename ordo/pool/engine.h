@@ -54,7 +54,8 @@ class Engine {
         crew_(settings_, {.work = [this](std::size_t worker) { work_until_leaving(worker); },
                           .wake = [this] { wake_everybody(); },
                           .demand = [this] { return demand(); },
-                          .expire = [this](TimePoint now) { return expire(now); }}) {}
+                          .expire = [this](TimePoint now) { return expire(now); },
+                          .settle = [this] { try_conclude(); }}) {}
   virtual ~Engine() = default;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -103,6 +104,7 @@ class Engine {
 
   // Blocks until the end is visible: everything delivered, or stopped.
   void wait() {
+    try_conclude();
     std::unique_lock lock(end_mutex_);
     end_changed_.wait(lock, [this] { return ended(); });
   }

@@ -9,8 +9,19 @@
 #include <concepts>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace ordo::pool {
+
+// Adds what `input()` refers to to `list`. One that cannot be copied or moved is left out.
+template <class In, class Refer>
+void list_input(std::vector<In>& list, Refer input) {
+  try {
+    list.push_back(input());
+  } catch (...) {
+    return;  // It is counted all the same.
+  }
+}
 
 template <class In>
 class Input {

@@ -90,8 +90,9 @@ class Ledger {
   // REQUIRES: has_room().
   void admit(const Input<In>& input, std::uint64_t key, TimePoint now) {
     ORDO_CHECK(has_room());
+    In built = input.make();  // If that throws, nothing has happened.
     Item& item = fresh_item();
-    item.input.emplace(input.make());
+    item.input.emplace(std::move(built));
     item.number = admitted_++;
     all_.push_back(item);
     if (head_ == nullptr) set_head(&item, now);
@@ -163,8 +164,7 @@ class Ledger {
   // it. Call until there is none.
   Item* expire_one(TimePoint now) {
     Item* item = nullptr;
-    if (head_can_expire() && head_->phase != Phase::ending &&
-        now - head_since_ >= *settings_.order_timeout) {
+    if (head_can_expire() && now - head_since_ >= *settings_.order_timeout) {
       item = head_;
       item->expiry = Expiry::order;
     } else if (settings_.process_timeout && !running_.empty() &&
@@ -211,7 +211,8 @@ class Ledger {
   Out take_output(TimePoint now) {
     const bool waited = waits_for_release();
     Item& item = *output_.first();
-    Out output = item.outputs.take(item.produced, item.taken++);
+    Out output = item.outputs.take(item.produced, item.taken);
+    ++item.taken;
     ++outputs_taken_;
     if (item.released) --buffered_;
     if (remaining(item) == 0) leave(item);
@@ -225,6 +226,7 @@ class Ledger {
   Item& begin_emitting() {
     Item& item = *output_.first();
     item.phase = Phase::emitting;
+    if (item.released) buffered_ -= remaining(item);
     leave_output(item);
     hold(item);
     ++emitting_;
@@ -263,12 +265,12 @@ class Ledger {
       if (item->phase == Phase::running) {
         item->over = true;
         if constexpr (std::copy_constructible<In>) {
-          if (may_copy) undone.push_back(std::as_const(*item->input));
+          if (may_copy) list_input(undone, [&]() -> const In& { return *item->input; });
         }
         continue;
       }
       clear_outputs(*item);
-      undone.push_back(std::move(*item->input));
+      list_input(undone, [&]() -> In&& { return std::move(*item->input); });
     }
     forget_outputs();
     return undone;
@@ -285,6 +287,7 @@ class Ledger {
   std::uint64_t admitted() const { return admitted_; }
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t outputs_taken() const { return outputs_taken_; }
+  std::size_t emitting_count() const { return emitting_; }
   std::size_t handler_count() const { return handlers_; }  // That run, also if over.
   std::size_t window_used() const { return used_; }
   std::size_t window_peak() const { return peak_; }
@@ -319,8 +322,8 @@ class Ledger {
   bool waits_for_release() const { return next_release_ != nullptr || emitting_ > 0; }
 
   bool head_can_expire() const {
-    return settings_.order_timeout && head_ != nullptr && !head_->over && !line_ended_ &&
-           !waits_for_release();
+    return settings_.order_timeout && head_ != nullptr && !head_->over &&
+           head_->phase != Phase::ending && !line_ended_ && !waits_for_release();
   }
 
   void set_head(Item* item, TimePoint now) {
@@ -368,7 +371,11 @@ class Ledger {
     hold(item);
     account(item);
     drop(item);
-    if (line_ended_) forget_outputs();
+    if (line_ended_ && settings_.order == Order::total) forget_outputs();
+  }
+
+  bool ends_line(const Item& item) const {
+    return settings_.fail_stop && item.produced == Produced::failed && item.expiry != Expiry::order;
   }
 
   void end_line_by_failure() { line_ended_ = line_ended_ || settings_.fail_stop; }
@@ -378,6 +385,7 @@ class Ledger {
     while (next_release_ != nullptr) {
       Item& item = *next_release_;
       if (!item.has_outputs()) {
+        if (ends_line(item) && output_.first() != &item) return;  // What is before comes out first.
         leave(item);
         continue;
       }

@@ -71,6 +71,9 @@ class LedgerEngine final : public Engine<In, Out> {
           std::optional<Out> output(ledger_.take_output(now()));
           wake_others();
           supervise_until_deadline(lock);
+          const bool was_last = is_closed() && ledger_.is_finished();
+          lock.unlock();
+          if (was_last) this->try_conclude();
           return output;
         }
         if (ledger_.line_ended() || (is_closed() && ledger_.is_finished())) break;
@@ -127,11 +130,18 @@ class LedgerEngine final : public Engine<In, Out> {
     lock.lock();
     const bool counts = ledger_.finish(item, produced);
     if (!counts) error = owed_report(item);
+    const bool owes_late =
+        !counts && item.expiry == Expiry::order && !process_->input_is_read_only();
     if (counts && error) callbacks_.count_failure();
     if (error) {
       lock.unlock();
       callbacks_.tell_failure(*item.input, error);
       error = nullptr;
+      lock.lock();
+    }
+    if (owes_late) {
+      lock.unlock();
+      callbacks_.tell_late(*item.input);
       lock.lock();
     }
     if (counts) {
@@ -287,7 +297,7 @@ class LedgerEngine final : public Engine<In, Out> {
   void add_to(PoolStats& stats) const override {
     std::lock_guard lock(mutex_);
     stats.admitted = ledger_.admitted();
-    stats.delivered = ledger_.delivered();
+    stats.delivered = ledger_.delivered() + (sealed_ ? ledger_.emitting_count() : 0);
     stats.outputs = ledger_.outputs_taken();
     stats.running = ledger_.handler_count();
     stats.window_used = ledger_.window_used();

@@ -109,11 +109,11 @@ std::vector<Out> map_over(Range&& range, Fn fn, PoolOptions<In> options) {
   FirstFailure first;
   std::vector<Out> results;
   {
-    auto call = [&fn](Numbered<In>& input, const std::stop_token& stop) {
+    auto call = [&fn](const Numbered<In>& input, const std::stop_token& stop) {
       if constexpr (CallableWithToken<Fn, const In&>) {
-        return fn(std::as_const(input.value), stop);
+        return fn(input.value, stop);
       } else {
-        return fn(std::as_const(input.value));
+        return fn(input.value);
       }
     };
     Pool<Numbered<In>, Out> pool(

@@ -15,8 +15,9 @@
 // Every admitted input ends in exactly one way: delivered (all its outputs were taken), failed (and
 // told to on_error), late (skipped by order_timeout), or undone (listed by stop()).
 //
-// Threads: any thread may call anything. The function runs on the pool's workers, several at once;
-//          on_error, on_late and emit run one at a time.
+// Threads: any thread may call anything while the pool exists; nobody may be inside a call when it
+//          is destroyed (stop() it and let them return). The function runs on the pool's workers,
+//          several at once; on_error, on_late and emit run one at a time.
 // Bounds:  window + buffer_size items in all (order_buffer_size, buffer_size); workers_max threads.
 // Cost:    ordered, without timeouts and buffer_size: some 45 ns per item from push to pop.
 //          Unordered, per key, with timeouts or buffer_size: a lock per step, some 200 ns. No

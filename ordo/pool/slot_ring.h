@@ -163,6 +163,7 @@ class SlotRing final : public Engine<In, Out> {
       line_.await_work(worker, leaving);
       crew().set_busy(worker);
     }
+    line_.leave(worker);
   }
 
   // Runs items until there are none, or until this worker is to leave.
@@ -217,6 +218,7 @@ class SlotRing final : public Engine<In, Out> {
     try {
       produced = process_->call(input, crew().token(worker), slots_.outputs(item));
     } catch (...) {
+      if (!win_failure(item)) return;
       callbacks_.report_failure(input, std::current_exception());
     }
     const Mark done = Places::make_mark(item, produced);
@@ -231,6 +233,14 @@ class SlotRing final : public Engine<In, Out> {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
       if (slots_.is_done(tail)) output_.notify();
     }
+  }
+
+  // An item that failed is the worker's to report, unless stop() has listed it before.
+  bool win_failure(std::uint64_t item) {
+    Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
+    return mark != Places::make_mark(item, Places::kAbandoned) &&
+           slots_.mark(item).compare_exchange_strong(
+               mark, Places::make_mark(item, Places::kReporting), std::memory_order_seq_cst);
   }
 
   // ---- Release by emit: whoever wins the item at tail_ ----
@@ -325,6 +335,7 @@ class SlotRing final : public Engine<In, Out> {
     const bool others_wait = poppers_waiting_ > 0;
     lock.unlock();
     if (others_wait) output_.notify();
+    if (is_closed() && all_released()) this->try_conclude();
     if (line_ended_.load(std::memory_order_relaxed)) this->halt();
     return output;
   }
@@ -378,25 +389,44 @@ class SlotRing final : public Engine<In, Out> {
     sealed_.store(true, std::memory_order_seq_cst);
     std::vector<In> undone;
     for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
-      if (slots_.produced(item) != Produced{}) {
-        collect_done(item, undone);
-      } else if (slots_.mark(item).load() == Places::make_mark(item, Places::kTaken)) {
-        continue;  // It is being emitted.
-      } else if (!runner_of(item)) {
-        undone.push_back(std::move(slots_.input(item)));
-      } else if constexpr (std::copy_constructible<In>) {
-        // Its handler still reads it. What it will return, nobody looks for: the ring is sealed.
-        if (process_->input_is_read_only()) undone.push_back(std::as_const(slots_.input(item)));
+      while (!collect(item, undone)) {
       }
     }
     return undone;
   }
 
-  void collect_done(std::uint64_t item, std::vector<In>& undone) {
-    const Produced produced = win(item);
-    if (produced == Produced{} || produced == Produced::failed) return;  // Emitted; reported.
-    slots_.outputs(item).clear(produced);
-    undone.push_back(std::move(slots_.input(item)));
+  // Adds `item` to `undone` unless it is accounted for. False: it changed meanwhile; look again.
+  bool collect(std::uint64_t item, std::vector<In>& undone) {
+    Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
+    const Produced produced = Places::produced(item, mark);
+    if (produced == Produced::failed) return true;
+    if (produced != Produced{}) {
+      if (win(item) == Produced{}) return false;
+      slots_.outputs(item).clear(produced);
+      list_input(undone, [&]() -> In&& { return std::move(slots_.input(item)); });
+      return true;
+    }
+    if (mark == Places::make_mark(item, Places::kReporting)) return true;
+    if (mark == Places::make_mark(item, Places::kTaken)) {
+      emitting_end_.store(item + 1, std::memory_order_release);  // It is being emitted.
+      return true;
+    }
+    if (!runner_of(item)) {
+      if (slots_.mark(item).load(std::memory_order_seq_cst) != mark) return false;
+      list_input(undone, [&]() -> In&& { return std::move(slots_.input(item)); });
+      return true;
+    }
+    if (!slots_.mark(item).compare_exchange_strong(
+            mark, Places::make_mark(item, Places::kAbandoned), std::memory_order_seq_cst)) {
+      return false;
+    }
+    // Its handler still reads it. What it will return, nobody looks for: the ring is sealed.
+    if constexpr (std::copy_constructible<In>) {
+      if (process_->input_is_read_only()) {
+        list_input(undone, [&]() -> const In& { return slots_.input(item); });
+      }
+    }
+    return true;
   }
 
   std::optional<std::size_t> runner_of(std::uint64_t item) const {
@@ -424,6 +454,7 @@ class SlotRing final : public Engine<In, Out> {
     const std::uint64_t tail = tail_.load(std::memory_order_acquire);
     stats.admitted = line_.head();
     stats.delivered = tail - failed_released;
+    if (tail < emitting_end_.load(std::memory_order_acquire)) ++stats.delivered;
     stats.outputs = outputs_taken_.load(std::memory_order_relaxed);
     stats.stalls = stalls_.histogram();
     for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
@@ -470,8 +501,9 @@ class SlotRing final : public Engine<In, Out> {
   std::atomic<std::uint64_t> head_noted_{0};  // The head that head_since_ belongs to.
   std::atomic<std::int64_t> head_since_{INT64_MIN};
   std::atomic<std::uint64_t> failed_released_{0};
-  std::atomic<bool> line_ended_{false};  // By fail_stop.
-  std::atomic<bool> sealed_{false};      // What is left here is undone.
+  std::atomic<bool> line_ended_{false};         // By fail_stop.
+  std::atomic<std::uint64_t> emitting_end_{0};  // Beyond the item that was being emitted then.
+  std::atomic<bool> sealed_{false};             // What is left here is undone.
 };
 
 }  // namespace ordo::pool

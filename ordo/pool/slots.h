@@ -26,7 +26,9 @@ class Slots {
  public:
   using Mark = std::uint64_t;  // The item's number, and in the low bits how far it is.
   static constexpr Mark kPhaseBits = 3;
-  static constexpr Mark kTaken = 5;  // Beyond Produced: its outputs are somebody's already.
+  static constexpr Mark kTaken = 5;      // Beyond Produced: its outputs are somebody's already.
+  static constexpr Mark kAbandoned = 6;  // stop() listed it while its handler ran.
+  static constexpr Mark kReporting = 7;  // It failed, and is being reported.
 
   explicit Slots(std::size_t capacity)
       : mask_(capacity - 1),

@@ -104,6 +104,13 @@ void WorkLine::await_work(std::size_t worker, const std::function<bool()>& leavi
   }
 }
 
+void WorkLine::leave(std::size_t worker) {
+  if (!std::exchange(seats_[worker].was_idle, true))
+    active_.fetch_sub(1, std::memory_order_relaxed);
+  waking_.exchange(false, std::memory_order_seq_cst);
+  if (unstarted() > 0) idle_.notify_one();
+}
+
 // True: there is work that nobody is getting on with.
 bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
   waking_.exchange(false, std::memory_order_seq_cst);

@@ -72,6 +72,9 @@ class WorkLine {
 
   void wake_all() { idle_.notify_all(); }
 
+  // `worker` leaves. What it may have been counted on for, somebody else is told.
+  void leave(std::size_t worker);
+
   // Tells the line how long `item_count` items took, so that it can judge what a wake-up is worth.
   void note_pace(std::size_t worker, std::size_t item_count, std::chrono::nanoseconds took);
   // After how many items `worker` should look at the clock again.
