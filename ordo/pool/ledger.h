@@ -264,9 +264,7 @@ class Ledger {
       if (item->produced == Produced::failed || item->phase == Phase::emitting) continue;
       if (item->phase == Phase::running) {
         item->over = true;
-        if constexpr (std::copy_constructible<In>) {
-          if (may_copy) list_input(undone, [&]() -> const In& { return *item->input; });
-        }
+        if (may_copy) list_copy(*item, undone);
         continue;
       }
       clear_outputs(*item);
@@ -307,6 +305,12 @@ class Ledger {
   }
 
  private:
+  static void list_copy(const Item& item, std::vector<In>& undone) {
+    if constexpr (std::copy_constructible<In>) {
+      list_input(undone, [&]() -> const In& { return *item.input; });
+    }
+  }
+
   static std::size_t remaining(Item& item) {
     return item.outputs.count(item.produced) - item.taken;
   }
