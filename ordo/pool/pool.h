@@ -19,9 +19,9 @@
 //          is destroyed (stop() it and let them return). The function runs on the pool's workers,
 //          several at once; on_error, on_late and emit run one at a time.
 // Bounds:  window + buffer_size items in all (order_buffer_size, buffer_size); workers_max threads.
-// Cost:    ordered, without timeouts and buffer_size: some 45 ns per item from push to pop.
-//          Unordered, per key, with timeouts or buffer_size: a lock per step, some 200 ns. No
-//          allocation.
+// Cost:    plain total order: some 60 ns per item from push to emit, 90 to 140 from push to pop, on
+//          two cores. Unordered, per key, with timeouts or buffer_size: a lock per step on top. No
+//          allocation per item (a stop state per item where a timeout is set).
 #pragma once
 
 #include <chrono>
