@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,6 +49,39 @@ struct PoolPlan {
   std::optional<std::chrono::nanoseconds> process_timeout;
   std::optional<std::chrono::nanoseconds> order_timeout;
   std::uint64_t key_count = 1;
+};
+
+enum class Ending { drain, stop, destroy };
+
+// A plan and how it is driven, all of it chosen by `random`.
+struct PoolSchedule : PoolPlan {
+  explicit PoolSchedule(std::mt19937_64& random) {
+    const auto up_to = [&](std::uint64_t limit) { return random() % limit; };
+    mode = static_cast<PoolMode>(up_to(3));
+    workers = 1 + up_to(8);
+    window = up_to(4) == 0 ? 1 + up_to(3) : 1 + up_to(64);
+    buffer = up_to(2) == 0 ? 0 : up_to(6);
+    emit = up_to(3) == 0;
+    fail_stop = up_to(8) == 0;
+    key_count = 1 + up_to(6);
+    scaled = up_to(3) == 0;
+    if (!scaled && up_to(2) == 0)
+      process_timeout = std::chrono::nanoseconds(20'000 + up_to(200'000));
+    if (mode == PoolMode::ordered && up_to(2) == 0) {
+      order_timeout = std::chrono::nanoseconds(20'000 + up_to(300'000));
+    }
+    workers_max = scaled ? workers + up_to(9 - workers) : workers;
+    item_count = 4 + up_to(44);
+    failures = up_to(3) == 0 ? 0 : up_to(50);
+    ending = up_to(5) == 0 ? Ending::destroy : up_to(3) == 0 ? Ending::stop : Ending::drain;
+    step_limit = ending == Ending::drain ? ~0u : 5 + up_to(4 * item_count);
+  }
+
+  std::size_t workers_max = 1;
+  std::size_t item_count = 1;
+  std::uint64_t failures = 0;  // In a hundred.
+  Ending ending = Ending::drain;
+  std::uint64_t step_limit = 0;
 };
 
 class PoolModel {
