@@ -1,6 +1,7 @@
 #include "ordo/core/clock.h"
 
 #include <algorithm>
+#include <ctime>
 #include <thread>
 
 #include "ordo/core/check.h"
@@ -11,6 +12,13 @@ namespace {
 class SystemClock final : public Clock {
  public:
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
+
+  // The time of the last tick of the kernel, on the same scale: at most 10 ms ago.
+  TimePoint rough_now() const override {
+    timespec time{};
+    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &time) != 0) return now();
+    return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
 
   bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
                   TimePoint deadline) override {

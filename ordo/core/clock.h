@@ -13,7 +13,8 @@
 //
 // Threads: any thread may call any function of a clock.
 // Bounds:  ManualClock keeps one entry for each thread that waits with a deadline.
-// Cost:    system now() is one clock_gettime in user space; manual now() is one atomic load.
+// Cost:    system now() is one clock_gettime in user space (rough_now(): a cheaper one that does not
+//          ask the hardware); manual now() is one atomic load.
 #pragma once
 
 #include <atomic>
@@ -36,6 +37,10 @@ class Clock {
   virtual ~Clock() = default;
 
   virtual TimePoint now() const = 0;
+
+  // As now(), but may lag behind it by some milliseconds where that makes it cheaper. For what is
+  // asked at every step of a hot path and does not decide a deadline, such as which second it is.
+  virtual TimePoint rough_now() const { return now(); }
 
   // Blocks on `condition` until it is notified, spuriously woken, or now() >= deadline; does not
   // block when that is so already. TimePoint::max() means no deadline. Returns now() >= deadline.

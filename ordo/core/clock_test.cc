@@ -30,6 +30,19 @@ struct Sleeper {
   }
 };
 
+TEST(SystemClockTest, TheRoughTimeLagsBehindTheTimeByATickAtMost) {
+  const TimePoint before = system_clock().now();
+  const TimePoint rough = system_clock().rough_now();
+  EXPECT_LE(rough, system_clock().now());
+  EXPECT_GE(rough, before - std::chrono::milliseconds(100));
+}
+
+TEST(ManualClockTest, TheRoughTimeIsTheTime) {
+  ManualClock clock;
+  clock.advance(std::chrono::nanoseconds(17));
+  EXPECT_EQ(clock.rough_now(), clock.now());
+}
+
 TEST(SystemClockTest, NeverGoesBack) {
   TimePoint last = system_clock().now();
   for (int i = 0; i < 1000; ++i) {

@@ -1,0 +1,88 @@
+// FrameRef: one of several owners of a published frame; the frame goes when the last one does.
+//
+//   FrameRef<Image> image = FrameRef<Image>::make(width, height);
+//   bus.publish(image);                  // No copy: every subscriber shares it.
+//   show(*image);                        // Still ours to read; nobody may change it any more.
+//
+// Threads: any thread may copy and drop its own references; the frame is read-only for all.
+// Cost:    an allocation per frame (make), a read-modify-write per copy and per drop.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace ordo {
+
+namespace bus {
+
+// What the bus knows of a frame: who owns it and how to end it.
+struct FrameNode {
+  explicit FrameNode(void (*destroy_node)(FrameNode*)) : destroy(destroy_node) {}
+
+  std::atomic<std::uint32_t> owners{1};
+  std::atomic<std::uint32_t> queued{0};  // Queues it waits in; kept only if there is a byte budget.
+  std::atomic<std::size_t> bytes{0};     // Likewise.
+  void (*destroy)(FrameNode*);
+  FrameNode* next = nullptr;  // Of a list of nodes without owners, which wait to be destroyed.
+
+  void add_owners(std::uint32_t count) { owners.fetch_add(count, std::memory_order_relaxed); }
+  // True when the caller was the last owner and has to destroy it.
+  [[nodiscard]] bool drop_owner() { return owners.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+};
+
+template <class Frame>
+struct FrameNodeOf final : FrameNode {
+  template <class... Arguments>
+  explicit FrameNodeOf(std::in_place_t /*tag*/, Arguments&&... arguments)
+      : FrameNode(&destroy_this),
+        frame(std::forward<Arguments>(arguments)...) {}
+
+  static void destroy_this(FrameNode* node) { delete static_cast<FrameNodeOf*>(node); }
+
+  const Frame frame;
+};
+
+}  // namespace bus
+
+template <class Frame>
+class FrameRef {
+ public:
+  // A frame made of the arguments of one of its constructors.
+  template <class... Arguments>
+  static FrameRef make(Arguments&&... arguments) {
+    return FrameRef(
+        new bus::FrameNodeOf<Frame>(std::in_place, std::forward<Arguments>(arguments)...));
+  }
+
+  FrameRef(const FrameRef& other) : node_(other.node_) {
+    if (node_ != nullptr) node_->add_owners(1);
+  }
+  FrameRef(FrameRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  FrameRef& operator=(FrameRef other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~FrameRef() {
+    if (node_ != nullptr && node_->drop_owner()) node_->destroy(node_);
+  }
+
+  // REQUIRES: not moved from.
+  const Frame& operator*() const { return static_cast<bus::FrameNodeOf<Frame>*>(node_)->frame; }
+  const Frame* operator->() const { return &**this; }
+  const Frame* get() const { return node_ != nullptr ? &**this : nullptr; }
+
+ private:
+  template <class>
+  friend class Bus;
+  template <class>
+  friend class Subscription;
+
+  // Takes over one ownership.
+  explicit FrameRef(bus::FrameNode* node) : node_(node) {}
+
+  bus::FrameNode* node_;
+};
+
+}  // namespace ordo
