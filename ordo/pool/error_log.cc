@@ -1,22 +1,11 @@
 #include "ordo/pool/error_log.h"
 
 #include <chrono>
+#include <string>
+
+#include "ordo/core/describe.h"
 
 namespace ordo::pool {
-
-std::string describe(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (const std::string& text) {
-    return text;
-  } catch (const char* text) {
-    return text != nullptr ? text : "a null pointer was thrown";
-  } catch (...) {
-    return "something was thrown that is not a std::exception";
-  }
-}
 
 ErrorLog::ErrorLog(Clock* clock) : limit_(*clock, std::chrono::seconds(1)) {}
 

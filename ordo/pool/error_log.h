@@ -5,15 +5,11 @@
 #pragma once
 
 #include <exception>
-#include <string>
 
 #include "ordo/core/clock.h"
 #include "ordo/core/log.h"
 
 namespace ordo::pool {
-
-// What a person would call the exception.
-std::string describe(const std::exception_ptr& error);
 
 class ErrorLog {
  public:
