@@ -271,33 +271,35 @@ void BusCore::destroy(FrameNode* list) {
 }
 
 FrameNode* BusCore::try_pop(Subscriber& subscriber) {
-  const Subscriber::Taken found =
-      subscriber.take(tail_of(word_.load(std::memory_order_seq_cst)));
+  const Subscriber::Taken found = subscriber.take(Subscriber::kNoLimit);
   if (found.frame == nullptr) return nullptr;
   bell_.ring();
   return taken(found.frame);
 }
 
 FrameNode* BusCore::pop(Subscriber& subscriber, TimePoint deadline) {
-  const auto tail = [this] { return tail_of(word_.load(std::memory_order_seq_cst)); };
   for (int look = 0;; ++look) {
-    const Word word = word_.load(std::memory_order_seq_cst);
-    const Subscriber::Taken found = subscriber.take(tail_of(word));
-    if (found.frame != nullptr) {
-      bell_.ring();
-      return taken(found.frame);
-    }
+    if (FrameNode* frame = try_pop(subscriber)) return frame;
     if (subscriber.has_left()) return nullptr;
-    // Closed: what was claimed before is written in a moment, then it is over.
-    if (is_closed(word) && !found.blocked) return nullptr;
-    if (found.blocked || look < StdAtomics::kYieldsBeforeSleep) {
+    const Word word = word_.load(std::memory_order_seq_cst);
+    if (is_closed(word)) return pop_rest(subscriber, tail_of(word));
+    if (look < StdAtomics::kYieldsBeforeSleep) {
       StdAtomics::yield();
       continue;
     }
     if (deadline != TimePoint::max() && settings_.clock->now() >= deadline) return nullptr;
     chain_.sleep(subscriber, *settings_.clock, deadline, [&] {
-      return is_closed() || subscriber.has_left() || subscriber.has_frame(tail());
+      return is_closed() || subscriber.has_left() || subscriber.has_frame();
     });
+  }
+}
+
+FrameNode* BusCore::pop_rest(Subscriber& subscriber, std::uint64_t end) {
+  for (;;) {
+    const Subscriber::Taken found = subscriber.take(end);
+    if (found.frame != nullptr) return taken(found.frame);
+    if (!found.blocked) return nullptr;
+    StdAtomics::yield();
   }
 }
 

@@ -119,6 +119,8 @@ class BusCore {
   void drop_waiters(Offer& offer, bool blocking_ones_too);
 
   FrameNode* taken(FrameNode* frame);
+  // The bus is closed at `end`: what was claimed below it is written in a moment, then it is over.
+  FrameNode* pop_rest(Subscriber& subscriber, std::uint64_t end);
   void destroy(FrameNode* list);
 
   // registry.cc; all REQUIRE registry_mutex_.

@@ -23,10 +23,10 @@ void Subscriber::begin_at(std::uint64_t tail) {
   skipped.store(tail, std::memory_order_relaxed);
 }
 
-bool Subscriber::seek(std::uint64_t tail, bool* blocked) {
+bool Subscriber::seek(std::uint64_t limit, bool* blocked) {
   std::uint64_t position = cursor_.load(std::memory_order_relaxed);
   bool found = false;
-  while (position < tail) {
+  while (position < limit) {
     if (!log_.is_published(position)) {
       if (blocked != nullptr) *blocked = true;
       break;
@@ -37,17 +37,18 @@ bool Subscriber::seek(std::uint64_t tail, bool* blocked) {
     }
     ++position;
   }
-  cursor_.store(position, std::memory_order_release);
+  if (position != cursor_.load(std::memory_order_relaxed))
+    cursor_.store(position, std::memory_order_release);
   return found;
 }
 
-FrameNode* Subscriber::take_oldest(std::uint64_t tail, bool* blocked) {
+FrameNode* Subscriber::take_oldest(std::uint64_t limit, bool* blocked) {
   FrameNode* frame = nullptr;
   if (backlog_count_ > 0) {
     frame = backlog_[backlog_first_];
     backlog_first_ = (backlog_first_ + 1) % capacity_;
     --backlog_count_;
-  } else if (seek(tail, blocked)) {
+  } else if (seek(limit, blocked)) {
     const std::uint64_t position = cursor_.load(std::memory_order_relaxed);
     frame = log_.frame(position);
     cursor_.store(position + 1, std::memory_order_release);
@@ -58,17 +59,17 @@ FrameNode* Subscriber::take_oldest(std::uint64_t tail, bool* blocked) {
   return frame;
 }
 
-Subscriber::Taken Subscriber::take(std::uint64_t tail) {
+Subscriber::Taken Subscriber::take(std::uint64_t limit) {
   std::lock_guard lock(lock_);
   Taken taken;
   if (has_left()) return taken;
-  taken.frame = take_oldest(tail, &taken.blocked);
+  taken.frame = take_oldest(limit, &taken.blocked);
   return taken;
 }
 
-bool Subscriber::has_frame(std::uint64_t tail) {
+bool Subscriber::has_frame() {
   std::lock_guard lock(lock_);
-  return !has_left() && (backlog_count_ > 0 || seek(tail, nullptr));
+  return !has_left() && (backlog_count_ > 0 || seek(kNoLimit, nullptr));
 }
 
 bool Subscriber::evict(std::uint64_t tail, FrameNode*& frame) {

@@ -66,9 +66,11 @@ class Subscriber {
     FrameNode* frame = nullptr;  // Its ownership goes to the caller.
     bool blocked = false;        // Nothing, since a frame that was claimed is not yet written.
   };
-  // The oldest frame of its queue; nothing after leave().
-  Taken take(std::uint64_t tail);
-  bool has_frame(std::uint64_t tail);
+  // The oldest frame of its queue below `limit`; nothing after leave(). Without a limit `blocked`
+  // says nothing: whether more was claimed than written is known by those who know the tail.
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+  Taken take(std::uint64_t limit);
+  bool has_frame();
 
   // Makes room by dropping the oldest frame, if the queue is full. False when it is full and its
   // oldest frame is not yet written. `frame` is what was dropped, if anything was.
@@ -88,7 +90,7 @@ class Subscriber {
     std::lock_guard lock(lock_);
     while (FrameNode* frame = take_oldest(end, nullptr))
       drop(frame);
-    cursor_.store(kEnd, std::memory_order_release);
+    cursor_.store(kNoLimit, std::memory_order_release);
   }
 
   // Publishers' half.
@@ -111,11 +113,9 @@ class Subscriber {
   HealthWindow health_window;  // Guarded by the bus's lock of the health windows.
 
  private:
-  static constexpr std::uint64_t kEnd = ~std::uint64_t{0};
-
-  FrameNode* take_oldest(std::uint64_t tail, bool* blocked);
-  // Moves the cursor to the next frame for this seat. False when there is none below `tail`.
-  bool seek(std::uint64_t tail, bool* blocked);
+  FrameNode* take_oldest(std::uint64_t limit, bool* blocked);
+  // Moves the cursor to the next frame for this seat. False when there is none below `limit`.
+  bool seek(std::uint64_t limit, bool* blocked);
 
   const std::string id_;
   const Priority priority_;
