@@ -31,7 +31,7 @@ void Crew::man(std::size_t worker) {
   post.thread.reset();  // Joins the one that has ended here before.
   post.leaving.store(false, std::memory_order_release);
   post.alive.store(true, std::memory_order_release);
-  set_busy(worker);  // Until it has looked and found nothing, it counts as having work.
+  take_post(worker);  // Until it has looked and found nothing, it counts as having work.
   post.thread.emplace("ordo-pool-" + std::to_string(worker),
                       [this, worker](const std::stop_token&) {
                         do {
@@ -44,10 +44,26 @@ void Crew::man(std::size_t worker) {
 bool Crew::try_leave(std::size_t worker) {
   std::lock_guard lock(mutex_);
   if (!is_leaving(worker)) {
-    set_busy(worker);
+    take_post(worker);
     return false;
   }
   posts_[worker].alive.store(false, std::memory_order_release);
+  return true;
+}
+
+bool Crew::await_post(std::size_t worker) {
+  while (!take_post(worker)) {
+    const EventCount::Ticket ticket = post_returned_.prepare();
+    if (is_leaving(worker)) {
+      post_returned_.cancel();
+      return false;
+    }
+    if (is_busy(worker)) {
+      post_returned_.wait(ticket);
+    } else {
+      post_returned_.cancel();
+    }
+  }
   return true;
 }
 
@@ -68,7 +84,7 @@ bool Crew::grow() {
     man(free_post);
   } catch (const std::system_error&) {
     // No thread is to be had; the pool stays as it is.
-    set_idle(free_post);
+    leave_post(free_post);
     posts_[free_post].alive.store(false, std::memory_order_release);
     return false;
   }
@@ -98,6 +114,7 @@ void Crew::dismiss() {
     }
     changed_.notify_all();
   }
+  post_returned_.notify_all();
   hooks_.wake();
 }
 
@@ -187,7 +204,10 @@ void Crew::scale(TimePoint now) {
     if (grown) ++scale_ups_;
     if (decision.shrink > 0) ++scale_downs_;
   }
-  if (decision.shrink > 0) hooks_.wake();
+  if (decision.shrink > 0) {
+    post_returned_.notify_all();
+    hooks_.wake();
+  }
 }
 
 void Crew::add_to(PoolStats& stats) const {

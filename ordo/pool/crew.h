@@ -15,6 +15,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@
 #include "ordo/core/clock.h"
 #include "ordo/pool/settings.h"
 #include "ordo/runtime/atomics.h"
+#include "ordo/runtime/event_count.h"
 #include "ordo/runtime/scaling_policy.h"
 #include "ordo/runtime/threads.h"
 
@@ -64,12 +66,29 @@ class Crew {
     return posts_[worker].leaving.load(std::memory_order_acquire);
   }
 
-  // A worker begins busy, and says when it has nothing to run and when it may have again. Its own
-  // thread only.
-  void set_busy(std::size_t worker) { posts_[worker].busy.store(true, std::memory_order_seq_cst); }
-  void set_idle(std::size_t worker) { posts_[worker].busy.store(false, std::memory_order_seq_cst); }
+  // A post is used by one at a time, so that the handlers that run are never more than the posts:
+  // by its worker, or, while that has nothing to run, by a borrower. A worker begins at its post,
+  // leaves it when it has nothing to run, and takes it again before it runs something. The first
+  // two and await_post() from its own thread only. take_post(): false if it is borrowed.
+  bool take_post(std::size_t worker) {
+    Use seen = Use::none;
+    return posts_[worker].use.compare_exchange_strong(seen, Use::worker) || seen == Use::worker;
+  }
+  void leave_post(std::size_t worker) {
+    Use seen = Use::worker;
+    posts_[worker].use.compare_exchange_strong(seen, Use::none);
+  }
+  bool await_post(std::size_t worker);  // Takes it; false: the worker is leaving.
+  bool try_borrow_post(std::size_t worker) {
+    Use seen = posts_[worker].use.load(std::memory_order_relaxed);
+    return seen == Use::none && posts_[worker].use.compare_exchange_strong(seen, Use::borrower);
+  }
+  void return_post(std::size_t worker) {
+    posts_[worker].use.store(Use::none, std::memory_order_release);
+    post_returned_.notify_all();
+  }
   bool is_busy(std::size_t worker) const {
-    return posts_[worker].busy.load(std::memory_order_seq_cst);
+    return posts_[worker].use.load(std::memory_order_seq_cst) != Use::none;
   }
   bool is_quiet() const;  // Nobody is busy, the supervisor neither.
 
@@ -92,8 +111,9 @@ class Crew {
 
  private:
   // A worker's place; on its own cache line, as busy workers touch theirs all the time.
+  enum class Use : std::uint8_t { none, worker, borrower };
   struct alignas(kCacheLineBytes) Post {
-    std::atomic<bool> busy{false};
+    std::atomic<Use> use{Use::none};
     std::atomic<std::int64_t> since{0};
     std::stop_source stop;
     std::stop_token token = stop.get_token();
@@ -121,6 +141,7 @@ class Crew {
   ScalingState scaling_;                  // The supervisor's.
   std::uint64_t scale_ups_ = 0;
   std::uint64_t scale_downs_ = 0;
+  EventCount post_returned_;
   std::optional<Thread> supervisor_;
 };
 

@@ -33,6 +33,7 @@
 #include "ordo/pool/options.h"
 #include "ordo/pool/process.h"
 #include "ordo/pool/settings.h"
+#include "ordo/runtime/asymmetric_fence.h"
 
 namespace ordo::pool {
 
@@ -76,6 +77,7 @@ class Engine {
   void close() {
     close_admission();
     closed_.store(true, std::memory_order_seq_cst);
+    heavy_fence();  // Who released the last item sees it closed, or is seen here.
     wake_everybody();
     try_conclude();
   }
@@ -151,6 +153,7 @@ class Engine {
     close_admission();
     stopping_.store(true, std::memory_order_seq_cst);
     closed_.store(true, std::memory_order_seq_cst);
+    heavy_fence();  // Who was at work sees it stopping, or is seen afterwards to have been at work.
     crew_.dismiss();
     ask_handlers_to_end();
     wake_everybody();
@@ -191,7 +194,7 @@ class Engine {
  private:
   void work_until_leaving(std::size_t worker) {
     work(worker);
-    crew_.set_idle(worker);
+    crew_.leave_post(worker);
     if (is_stopping()) try_conclude();
   }
 

@@ -102,11 +102,11 @@ class LedgerEngine final : public Engine<In, Out> {
     while (!crew().is_leaving(worker) && !is_stopping()) {
       Item* item = ledger_.line_ended() ? nullptr : ledger_.start(now());
       if (item == nullptr) {
-        crew().set_idle(worker);
+        crew().leave_post(worker);
         ++workers_waiting_;
         work_.wait(lock);
         --workers_waiting_;
-        crew().set_busy(worker);
+        crew().take_post(worker);
         continue;
       }
       run_item(*item, worker, lock);

@@ -5,7 +5,8 @@
 //
 //   push:   build the input in slot s, publish s + 1
 //   worker: run what the WorkLine hands out, in order, mark its slot done
-//   pop:    look at the slot at tail_; when it is done, take its output and move tail_ on
+//   pop:    look at the slot at tail_; when it is done, take its output and move tail_ on; when
+//           nobody has started it, and items are short, run it
 //
 // Invariants.
 //   1. tail_ <= every slot in use < head. A slot is the pusher's until its number is published,
@@ -18,11 +19,13 @@
 //      then sees i done. Both orders are sequentially consistent, so one of them sees it.
 //   4. stop() seals the ring, then takes away what is done by the same exchange: an item is
 //      delivered or undone, never both and never neither.
+//   5. A popper runs only the item at tail_, which it waits for anyway, and only in the post of
+//      worker kHelperPost while that is idle: so not more handlers run than there are workers.
 //
 // Threads: push, pop, stop from any thread; see Engine for the workers.
 // Bounds:  `window` items, in a power of two of slots.
-// Cost:    push: a short lock and an exchange. A worker: two read-modify-writes per item, on lines
-//          it has anyway. pop: a short lock. No allocation.
+// Cost:    push by one thread: no read-modify-write. A worker: one per item, on a line it has
+//          anyway. pop by one thread: none; two if it runs the item. No allocation.
 #pragma once
 
 #include <algorithm>
@@ -40,11 +43,12 @@
 #include <vector>
 
 #include "ordo/pool/engine.h"
-#include "ordo/pool/short_lock.h"
 #include "ordo/pool/slots.h"
 #include "ordo/pool/stalls.h"
 #include "ordo/pool/wait_point.h"
 #include "ordo/pool/work_line.h"
+#include "ordo/runtime/asymmetric_fence.h"
+#include "ordo/runtime/biased_lock.h"
 
 namespace ordo::pool {
 
@@ -65,7 +69,9 @@ class SlotRing final : public Engine<In, Out> {
       : Base(std::move(parts)),
         slots_(std::bit_ceil(settings_.window)),
         line_(settings_.workers_max),
-        stalls_(settings_.clock) {}
+        stalls_(settings_.clock) {
+    if (!callbacks_.has_emit()) line_.expect_helpers(tail_);
+  }
 
   ~SlotRing() override {
     this->shut_down();
@@ -86,23 +92,36 @@ class SlotRing final : public Engine<In, Out> {
     if (admission_closed_) return false;
     slots_.build_input(next_, input);
     line_.publish(++next_);
+    // A popper asleep runs it as soon as a worker would, and then has it.
+    if (line_.items_are_short() && output_.has_waiters() && line_.is_unstarted(tail_.load())) {
+      output_.notify();
+    }
     return true;
   }
 
   std::optional<Out> pop(TimePoint deadline) override {
     if (!callbacks_.has_emit()) {
       std::unique_lock lock(pop_lock_);
+      bool waited = false;
       for (;;) {
         const Found found = look();
-        if (found == Found::output) return take_output(lock);
+        if (found == Found::output) {
+          if (waited) line_.look_behind();
+          return take_output(lock);
+        }
         if (found == Found::end) break;
+        if (found == Found::unfinished && deadline == Base::kForever && help(lock, waited)) {
+          waited = false;
+          continue;
+        }
+        if (found == Found::unfinished) stalls_.begin();
         if (deadline == Base::kNever) return std::nullopt;
         ++poppers_waiting_;
         lock.unlock();
-        const bool in_time = await_output(deadline);
+        waited = await_output(deadline);
         lock.lock();
         --poppers_waiting_;
-        if (!in_time) return std::nullopt;
+        if (!waited) return std::nullopt;
       }
       lock.unlock();
       if (line_ended_.load(std::memory_order_relaxed)) this->halt();
@@ -112,19 +131,23 @@ class SlotRing final : public Engine<In, Out> {
   }
 
  private:
-  enum class Found : std::uint8_t { output, nothing, end };
+  enum class Found : std::uint8_t { output, unfinished, nothing, end };
 
   static constexpr std::chrono::nanoseconds kNap = std::chrono::microseconds(200);
+  static constexpr std::size_t kHelperPost = 0;
+  static constexpr std::uint64_t kItemsPerSample = 32;  // Of those that helpers run.
 
   // ---- Admission, under push_lock_ ----
 
   bool has_room() {
     // tail_seen_ lags behind, so no more than this is really in use.
-    if (next_ - tail_seen_ < peak_) return true;
+    if (next_ - tail_seen_ < peak_.load(std::memory_order_relaxed)) return true;
     tail_seen_ = tail_.load(std::memory_order_acquire);
     const std::uint64_t used = next_ - tail_seen_;
     if (used >= settings_.window) return false;
-    peak_ = std::max(peak_, used + 1);
+    if (used >= peak_.load(std::memory_order_relaxed)) {
+      peak_.store(used + 1, std::memory_order_relaxed);
+    }
     return true;
   }
 
@@ -157,16 +180,19 @@ class SlotRing final : public Engine<In, Out> {
   void work(std::size_t worker) override {
     const std::function<bool()> leaving = [&] { return crew().is_leaving(worker); };
     while (!leaving()) {
+      if (!crew().take_post(worker)) {
+        line_.pass_on(worker);
+        if (!crew().await_post(worker)) break;
+      }
       run_what_is_there(worker);
-      crew().set_idle(worker);
+      crew().leave_post(worker);
       if (leaving()) break;
       line_.await_work(worker, leaving);
-      crew().set_busy(worker);
     }
-    line_.leave(worker);
+    line_.pass_on(worker);
   }
 
-  // Runs items until there are none, or until this worker is to leave.
+  // Runs items until there are none, or until others will, or this worker is to leave.
   void run_what_is_there(std::size_t worker) {
     // Pace is judged by real time, whatever the pool's clock shows, and not after every item.
     TimePoint before = system_clock().now();
@@ -192,6 +218,7 @@ class SlotRing final : public Engine<In, Out> {
         before = now;
       }
       if (item == WorkLine::kNone || crew().is_leaving(worker)) return;
+      if (line_.may_stand_down(worker)) return;
     }
   }
 
@@ -229,10 +256,43 @@ class SlotRing final : public Engine<In, Out> {
     }
     slots_.mark(item).store(done, std::memory_order_release);
     if (produced == Produced::nothing || produced == Produced::failed) pass_items_without_output();
-    if (output_.has_waiters()) {
-      const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-      if (slots_.is_done(tail)) output_.notify();
+    if (output_.has_waiters()) tell_poppers(worker);
+  }
+
+  void tell_poppers(std::size_t worker) {
+    if (!slots_.is_done(tail_.load(std::memory_order_seq_cst))) return;
+    const TimePoint before = system_clock().now();
+    output_.notify();
+    line_.note_telling(worker, system_clock().now() - before);
+  }
+
+  // ---- Help, on a popper's thread ----
+
+  // Runs the item at tail_ if nobody has started it, and lets go of the lock meanwhile. False:
+  // nothing was done.
+  bool help(std::unique_lock<BiasedLock>& lock, bool waited) {
+    const std::uint64_t item = tail_.load(std::memory_order_relaxed);
+    if (!line_.items_are_short() || !crew().try_borrow_post(kHelperPost)) return false;
+    if (!line_.try_take(item, kHelperPost)) {
+      crew().return_post(kHelperPost);
+      return false;
     }
+    lock.unlock();
+    if (waited) line_.look_behind();
+    if (!is_stopping()) run_as_helper(item);  // Else stop() lists it.
+    crew().return_post(kHelperPost);
+    light_fence();
+    if (is_stopping()) this->try_conclude();
+    lock.lock();
+    return true;
+  }
+
+  void run_as_helper(std::uint64_t item) {
+    crew().note_start(kHelperPost, settings_.clock->rough_now());
+    if (item % kItemsPerSample != 0) return run_item(item, kHelperPost);
+    const TimePoint before = system_clock().now();
+    run_item(item, kHelperPost);
+    line_.note_help(system_clock().now() - before);
   }
 
   // An item that failed is the worker's to report, unless stop() has listed it before.
@@ -314,14 +374,13 @@ class SlotRing final : public Engine<In, Out> {
     }
     if (line_ended_.load(std::memory_order_relaxed) || is_stopping()) return Found::end;
     const bool closed = is_closed();  // Before the look at head, which then stays.
-    if (line_.head() == tail_.load(std::memory_order_relaxed)) {
-      return closed ? Found::end : Found::nothing;
-    }
-    stalls_.begin();
-    return Found::nothing;
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    if (head_seen_ <= tail) head_seen_ = line_.head();
+    if (head_seen_ > tail) return Found::unfinished;
+    return closed ? Found::end : Found::nothing;
   }
 
-  std::optional<Out> take_output(std::unique_lock<ShortLock>& lock) {
+  std::optional<Out> take_output(std::unique_lock<BiasedLock>& lock) {
     const std::uint64_t item = tail_.load(std::memory_order_relaxed);
     const Produced produced = slots_.produced(item);
     Outputs<Out>& outputs = slots_.outputs(item);
@@ -330,11 +389,12 @@ class SlotRing final : public Engine<In, Out> {
                          std::memory_order_relaxed);
     if (++taken_ == outputs.count(produced)) {
       release(item, produced, false);
-      if (advance() == Produced{}) note_head(item);
+      if (advance() == Produced{} && !line_.is_unstarted(item + 1)) note_head(item);
     }
     const bool others_wait = poppers_waiting_ > 0;
     lock.unlock();
     if (others_wait) output_.notify();
+    light_fence();
     if (is_closed() && all_released()) this->try_conclude();
     if (line_ended_.load(std::memory_order_relaxed)) this->halt();
     return output;
@@ -348,26 +408,39 @@ class SlotRing final : public Engine<In, Out> {
       failed_released_.fetch_add(1, std::memory_order_relaxed);
       if (settings_.fail_stop) line_ended_.store(true, std::memory_order_relaxed);
     }
-    tail_.store(item + 1, std::memory_order_seq_cst);
+    if (callbacks_.has_emit()) {
+      tail_.store(item + 1, std::memory_order_seq_cst);  // Invariant 3.
+    } else {
+      tail_.store(item + 1, std::memory_order_release);
+    }
     note_room(item + 1);
   }
 
   // False: `deadline` came first.
   bool await_output(TimePoint deadline) {
-    const auto ready = [this] {
+    const bool may_help = deadline == Base::kForever && line_.items_are_short();
+    const auto can_help = [&](std::uint64_t tail) {
+      return may_help && line_.is_next(tail) && !crew().is_busy(kHelperPost);
+    };
+    const auto ready = [&] {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-      if (slots_.is_done(tail)) return true;
+      if (slots_.is_done(tail) || can_help(tail)) return true;
       return is_closed() && (is_stopping() || line_.head() == tail);
     };
     const auto plenty = [&] {
       const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-      const bool many_are = slots_.is_done(tail) && slots_.is_done(tail + settings_.window / 4);
-      return many_are || (is_closed() && ready());
+      const std::uint64_t last_of_many = tail + settings_.window / 4;
+      if (slots_.is_done(tail) && slots_.is_done(last_of_many)) return true;
+      if (can_help(tail) && line_.head() > last_of_many) return true;
+      return is_closed() && ready();
     };
     if (deadline != Base::kForever) {
       return output_.await_until(ready, *settings_.clock, deadline);
     }
-    output_.await(ready, plenty, std::chrono::nanoseconds(0));
+    if (may_help) line_.begin_looking();
+    const bool found = output_.look(ready, plenty);
+    if (may_help) line_.end_looking();
+    if (!found) output_.sleep(ready, std::chrono::nanoseconds(0));
     return true;
   }
 
@@ -387,6 +460,7 @@ class SlotRing final : public Engine<In, Out> {
     std::lock_guard push_lock(push_lock_);
     std::lock_guard pop_lock(pop_lock_);
     sealed_.store(true, std::memory_order_seq_cst);
+    heavy_fence();  // What was taken and is being run is seen to be.
     std::vector<In> undone;
     for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
       while (!collect(item, undone)) {
@@ -464,8 +538,7 @@ class SlotRing final : public Engine<In, Out> {
     }
     stats.window_used = stats.admitted - tail;
     if (stats.window_used > 0) stats.head_of_line = head_of_line(tail);
-    std::lock_guard lock(push_lock_);
-    stats.window_peak = peak_;
+    stats.window_peak = peak_.load(std::memory_order_relaxed);
   }
 
   HeadOfLine head_of_line(std::uint64_t item) const {
@@ -487,15 +560,16 @@ class SlotRing final : public Engine<In, Out> {
   WaitPoint room_;    // Pushers.
   WaitPoint output_;  // Poppers.
 
-  alignas(kCacheLineBytes) mutable ShortLock push_lock_;  // Guards admission; before pop_lock_.
-  std::uint64_t next_ = 0;                                // The number of the next item.
-  std::uint64_t tail_seen_ = 0;                           // tail_, as last read.
-  std::uint64_t peak_ = 0;                                // The most of the window ever in use.
+  alignas(kCacheLineBytes) BiasedLock push_lock_;  // Guards admission; before pop_lock_.
+  std::uint64_t next_ = 0;                         // The number of the next item.
+  std::uint64_t tail_seen_ = 0;                    // tail_, as last read.
+  std::atomic<std::uint64_t> peak_{0};             // The most of the window ever in use.
   bool admission_closed_ = false;
 
-  alignas(kCacheLineBytes) mutable ShortLock pop_lock_;  // Guards release by pop.
-  std::atomic<std::uint64_t> tail_{0};                   // The item to be released next.
-  std::size_t taken_ = 0;                                // Outputs already taken of it.
+  alignas(kCacheLineBytes) BiasedLock pop_lock_;  // Guards release by pop.
+  std::atomic<std::uint64_t> tail_{0};            // The item to be released next.
+  std::uint64_t head_seen_ = 0;                   // head, as a popper last read it.
+  std::size_t taken_ = 0;                         // Outputs already taken of it.
   std::size_t poppers_waiting_ = 0;
   std::atomic<std::uint64_t> outputs_taken_{0};
   std::atomic<std::uint64_t> head_noted_{0};  // The head that head_since_ belongs to.

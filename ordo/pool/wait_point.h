@@ -33,7 +33,12 @@ class WaitPoint {
   // not pay; at first it is what is waited for. REQUIRES: plenty() implies ready().
   template <class Ready, class Plenty>
   void await(Ready ready, Plenty plenty, std::chrono::nanoseconds nap) {
-    if (spin(ready, plenty)) return;
+    if (!look(ready, plenty)) sleep(ready, nap);
+  }
+
+  // The second half of await().
+  template <class Ready>
+  void sleep(Ready ready, std::chrono::nanoseconds nap) {
     bool rested = nap.count() == 0;
     for (;;) {
       if (rested) sleepers_.fetch_add(1, std::memory_order_seq_cst);
@@ -87,12 +92,12 @@ class WaitPoint {
     return !lazily || sleepers_.load(std::memory_order_seq_cst) > 0;
   }
 
- private:
-  // Looks for a while, letting others run in between. How often, and how often only for plenty,
-  // depends on whether that was of use lately: where waits are long, looking is just waste; where
-  // little comes, so is patience. Looks are counted, not time: while others run, time passes.
+  // The first half of await(): looks for a while, letting others run in between. How often, and how
+  // often only for plenty, depends on whether that was of use lately: where waits are long, looking
+  // is just waste; where little comes, so is patience. Looks are counted, not time: while others
+  // run, time passes.
   template <class Ready, class Plenty>
-  bool spin(Ready ready, Plenty plenty) {
+  bool look(Ready ready, Plenty plenty) {
     const int looks = looks_.load(std::memory_order_relaxed);
     const int patience = patience_.load(std::memory_order_relaxed);
     for (int look = 0; look < looks; ++look) {
@@ -111,6 +116,8 @@ class WaitPoint {
     adapt(looks_, looks / 2, kLooksMax);
     return false;
   }
+
+ private:
   static void adapt(std::atomic<int>& value, int wanted, int most) {
     value.store(std::clamp(wanted, kLooksMin, most), std::memory_order_relaxed);
   }

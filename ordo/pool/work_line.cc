@@ -12,7 +12,9 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::uint64_t kWakeWorthNs = 25'000;  // Less work than this is not worth waking for.
-constexpr nanoseconds kWatch = microseconds(200);
+constexpr nanoseconds kNap = microseconds(200);
+constexpr nanoseconds kNapMax = microseconds(1'600);
+constexpr double kClockReadNs = 24;
 constexpr int kLooks = 64;  // Counted, not timed: while others run, time passes.
 constexpr int kPausesPerLook = 32;
 constexpr int kLooksAtMoving = 4;
@@ -60,10 +62,11 @@ void WorkLine::begin_work(Seat& seat) {
 }
 
 bool WorkLine::is_worth_waking() const {
-  return unstarted() * item_ns_.load(std::memory_order_relaxed) >= kWakeWorthNs;
+  return unstarted() * pace_.item_ns() >= kWakeWorthNs;
 }
 
 void WorkLine::wake_for_work() {
+  head_.fetch_add(0, std::memory_order_seq_cst);  // What is published is seen before what is read.
   if (spinners_.load(std::memory_order_seq_cst) > 0) return;
   if (watcher_.load(std::memory_order_seq_cst) && !is_worth_waking()) return;
   if (!waking_.exchange(true, std::memory_order_seq_cst)) idle_.notify_one();
@@ -71,11 +74,11 @@ void WorkLine::wake_for_work() {
 
 // Looks for work for a while. What is little and moves, somebody else is at already: two workers
 // on items that cost less than a cache miss only take them from each other.
-bool WorkLine::spin_for_work(const std::function<bool()>& leaving) const {
+bool WorkLine::spin_for_work(std::size_t worker, const std::function<bool()>& leaving) {
   std::uint64_t claim_before = kNone;
   int looks_at_standing = 0;
   int looks_at_moving = 0;
-  for (int look = 0; look < kLooks && !leaving(); ++look) {
+  for (int look = 0; look < kLooks && !leaving() && !may_stand_down(worker); ++look) {
     const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
     if (unstarted() > 0) {
       if (active_.load(std::memory_order_relaxed) == 0 || is_worth_waking()) return true;
@@ -98,13 +101,14 @@ void WorkLine::await_work(std::size_t worker, const std::function<bool()>& leavi
     active_.fetch_sub(1, std::memory_order_relaxed);
   for (;;) {
     bool found = false;
-    if (spinners_.fetch_add(1, std::memory_order_seq_cst) == 0) found = spin_for_work(leaving);
+    if (spinners_.fetch_add(1, std::memory_order_seq_cst) == 0)
+      found = spin_for_work(worker, leaving);
     spinners_.fetch_sub(1, std::memory_order_seq_cst);
     if (found || leaving() || sleep_until_needed(leaving)) return;
   }
 }
 
-void WorkLine::leave(std::size_t worker) {
+void WorkLine::pass_on(std::size_t worker) {
   if (!std::exchange(seats_[worker].was_idle, true))
     active_.fetch_sub(1, std::memory_order_relaxed);
   waking_.exchange(false, std::memory_order_seq_cst);
@@ -120,31 +124,49 @@ bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
     return true;
   }
   const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
-  if (unstarted() == 0 || watcher_.exchange(true, std::memory_order_seq_cst)) {
+  const bool is_needed = unstarted() > 0 || helpers_are_at_it();
+  if (!is_needed || watcher_.exchange(true, std::memory_order_seq_cst)) {
     idle_.wait(ticket);
     waking_.exchange(false, std::memory_order_seq_cst);
     return false;
   }
   // What waits is little and moved when last looked at. If it does not move during the nap, whoever
   // was at it is held up.
-  idle_.wait_for(ticket, kWatch);
+  nap_ = helpers_are_at_it() ? std::min(2 * nap_, kNapMax) : kNap;
+  helped_before_nap_.store(helped_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  idle_.wait_for(ticket, nap_);
   waking_.exchange(false, std::memory_order_seq_cst);
   watcher_.exchange(false, std::memory_order_seq_cst);
   return unstarted() > 0 && claim == claim_.load(std::memory_order_seq_cst);
 }
 
 void WorkLine::note_pace(std::size_t worker, std::size_t item_count, nanoseconds took) {
-  // Quick to believe that items are dear, slow to believe that they are cheap: an error in the
-  // first direction costs a wake-up, in the second it holds up the others.
   Seat& seat = seats_[worker];
+  took -= std::exchange(seat.telling, {});
   const double sample =
       std::max(1.0, static_cast<double>(took.count()) / static_cast<double>(item_count));
-  if (seat.item_ns <= 0) {
-    seat.item_ns = sample;
-  } else {
-    seat.item_ns += (sample - seat.item_ns) / (sample > seat.item_ns ? 2 : 16);
-  }
-  item_ns_.store(static_cast<std::uint64_t>(seat.item_ns), std::memory_order_relaxed);
+  seat.item_ns = Pace::blend(seat.item_ns, sample);
+  pace_.note(sample, seat.item_ns);
+}
+
+void WorkLine::note_help(nanoseconds took) {
+  const double sample = std::max(1.0, static_cast<double>(took.count()) - kClockReadNs);
+  help_ns_ = Pace::blend(help_ns_, sample);
+  pace_.note(sample, help_ns_);
+}
+
+bool WorkLine::may_stand_down(std::size_t worker) {
+  if (released_ == nullptr || !pace_.items_are_short()) return false;
+  Seat& seat = seats_[worker];
+  const std::uint64_t released = released_->load(std::memory_order_relaxed);
+  const bool moved = std::exchange(seat.released_seen, released) != released;
+  return moved && !is_worth_waking();
+}
+
+// Whether a helper has taken something since the last nap.
+bool WorkLine::helpers_are_at_it() const {
+  return pace_.items_are_short() && helped_.load(std::memory_order_relaxed) !=
+                                        helped_before_nap_.load(std::memory_order_relaxed);
 }
 
 std::uint64_t WorkLine::unstarted() const {
