@@ -130,8 +130,9 @@ class Bus {
   // Offers the frame to every subscriber. Everybody who can take it at once has it before anybody
   // is waited for. With a deadline (of the bus's clock): does not wait past it; past it already,
   // the frame is shed as if all but the critical were best effort, and nobody is waited for.
-  PublishResult publish(const Frame& frame, std::optional<TimePoint> deadline = std::nullopt)
-      requires std::copy_constructible<Frame> {
+  PublishResult publish(
+      const Frame& frame,
+      std::optional<TimePoint> deadline = std::nullopt) requires std::copy_constructible<Frame> {
     return publish_made([&] { return FrameRef<Frame>::make(frame); }, deadline);
   }
   PublishResult publish(Frame&& frame, std::optional<TimePoint> deadline = std::nullopt) {

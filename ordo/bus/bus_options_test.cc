@@ -93,8 +93,8 @@ TEST(BusOptionsTest, AnUnknownPriorityIsRefused) {
 TEST(BusOptionsTest, AnUnknownPolicyIsRefused) {
   Bus<int> bus;
   EXPECT_THAT(refusal([&] {
-                auto one = bus.subscribe("one", Priority::normal,
-                                         {.overflow = static_cast<Overflow>(9)});
+                auto one =
+                    bus.subscribe("one", Priority::normal, {.overflow = static_cast<Overflow>(9)});
               }),
               HasSubstr("overflow"));
 }

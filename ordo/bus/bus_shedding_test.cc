@@ -114,7 +114,7 @@ TEST(BusSignalTest, TheUsersSignalShedsLikeAnyLoad) {
   std::vector<Subscription<int>> all;
   for (unsigned i = 0; i < 4; ++i)
     all.push_back(bus.subscribe(std::to_string(i), static_cast<Priority>(i)));
-  const std::map<double, std::size_t> takers = {{0.0, 4}, {0.70, 4}, {0.71, 3}, {0.85, 2},
+  const std::map<double, std::size_t> takers = {{0.0, 4},  {0.70, 4}, {0.71, 3}, {0.85, 2},
                                                 {0.95, 1}, {7.0, 1},  {0.0, 4}};
   for (const auto& [given, expected] : takers) {
     load = 0;
@@ -149,9 +149,8 @@ TEST(BusSignalTest, ASignalThatThrowsOrMakesNoSenseIsNoLoad) {
 }
 
 TEST(BusSignalTest, TheByteBudgetCountsASharedFrameOnceUntilItIsPopped) {
-  Bus<std::string> bus({.bytes_max = 1000, .frame_bytes = [](const std::string& frame) {
-                          return frame.size();
-                        }});
+  Bus<std::string> bus(
+      {.bytes_max = 1000, .frame_bytes = [](const std::string& frame) { return frame.size(); }});
   auto critical = bus.subscribe("critical", Priority::critical);
   auto best = bus.subscribe("best", Priority::best_effort);
   const std::string frame(100, 'x');
@@ -165,9 +164,8 @@ TEST(BusSignalTest, TheByteBudgetCountsASharedFrameOnceUntilItIsPopped) {
 }
 
 TEST(BusSignalTest, UnsubscribingGivesTheBytesBack) {
-  Bus<std::string> bus({.bytes_max = 10, .frame_bytes = [](const std::string& frame) {
-                          return frame.size();
-                        }});
+  Bus<std::string> bus(
+      {.bytes_max = 10, .frame_bytes = [](const std::string& frame) { return frame.size(); }});
   auto stays = bus.subscribe("stays", Priority::best_effort);
   auto goes = bus.subscribe("goes", Priority::best_effort);
   EXPECT_EQ(bus.publish(std::string(10, 'x')).sent, 2U);
@@ -179,8 +177,8 @@ TEST(BusSignalTest, UnsubscribingGivesTheBytesBack) {
 
 TEST(BusPolicyTest, DropOldestKeepsTheNewestFrames) {
   Bus<int> bus;
-  auto one = bus.subscribe("one", Priority::normal,
-                           {.capacity = 3, .overflow = Overflow::drop_oldest});
+  auto one =
+      bus.subscribe("one", Priority::normal, {.capacity = 3, .overflow = Overflow::drop_oldest});
   for (int n = 0; n < 10; ++n)
     EXPECT_EQ(bus.publish(n).sent, 1U);
   const SubscriberStats stats = bus.stats().subscribers.at("one");
@@ -193,8 +191,8 @@ TEST(BusPolicyTest, DropOldestKeepsTheNewestFrames) {
 
 TEST(BusPolicyTest, LatestKeepsOneFrameWhateverTheCapacity) {
   Bus<int> bus;
-  auto one = bus.subscribe("one", Priority::best_effort,
-                           {.capacity = 8, .overflow = Overflow::latest});
+  auto one =
+      bus.subscribe("one", Priority::best_effort, {.capacity = 8, .overflow = Overflow::latest});
   publish_many(bus, 5);
   EXPECT_EQ(**one.pop(), 4);
   EXPECT_FALSE(one.try_pop());
@@ -217,8 +215,8 @@ TEST(BusPolicyTest, LatestIsNoLoadForOthersAndDropOldestIs) {
 TEST(BusPolicyTest, ACriticalSubscriberThatDropsTheOldestIsNotWaitedFor) {
   ManualClock clock;
   Bus<int> bus({.clock = &clock});
-  auto one = bus.subscribe("one", Priority::critical,
-                           {.capacity = 2, .overflow = Overflow::drop_oldest});
+  auto one =
+      bus.subscribe("one", Priority::critical, {.capacity = 2, .overflow = Overflow::drop_oldest});
   publish_many(bus, 5);
   const SubscriberStats stats = bus.stats().subscribers.at("one");
   EXPECT_EQ(stats.dropped, 3U);

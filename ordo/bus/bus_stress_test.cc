@@ -215,15 +215,14 @@ TEST(BusStress, CloseRacingPublishNeverMiscounts) {
 }
 
 TEST(BusStress, DropRatesAreMonotoneInPriorityUnderTheSameConsumers) {
-  const Watchdog watchdog("monotone drop rates");
-  Bus<int> bus({.critical_timeout = 1ms});
+  Bus<int> bus({.critical_timeout = 0ns});
   std::vector<Subscription<int>> subscriptions;
   for (unsigned index = 0; index < 4; ++index)
     subscriptions.push_back(
         bus.subscribe(std::to_string(index), static_cast<Priority>(index), {.capacity = 20}));
-  // The same consumers: each pops two of three frames' worth, in step with the publisher.
+  // The same consumers: each pops twice for three frames.
   for (int n = 0; n < 9'000; ++n) {
-    bus.publish(n, n % 3 == 2 ? std::optional<TimePoint>() : system_clock().now());
+    bus.publish(n);
     if (n % 3 == 2) continue;
     for (auto& subscription : subscriptions)
       subscription.try_pop();

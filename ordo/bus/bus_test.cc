@@ -203,8 +203,7 @@ TEST(BusTest, ManySleepersAreAllWoken) {
   Bus<int> bus({.clock = &clock});
   std::vector<Subscription<int>> subscriptions;
   for (unsigned i = 0; i < 40; ++i)
-    subscriptions.push_back(
-        bus.subscribe(std::to_string(i), static_cast<Priority>(i % 4)));
+    subscriptions.push_back(bus.subscribe(std::to_string(i), static_cast<Priority>(i % 4)));
   std::vector<std::unique_ptr<Background>> consumers;
   for (auto& subscription : subscriptions)
     consumers.push_back(

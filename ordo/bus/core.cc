@@ -76,12 +76,13 @@ BusCore::Step BusCore::try_publish(Offer& offer) {
       offer.result.dropped = roster.size();
       return Step::done;
     }
-    if (!evict(roster, tail, verdict, offer)) {
-      StdAtomics::yield();
-      continue;
-    }
     if (tail >= lap_horizon_.load(std::memory_order_acquire)) {
       make_room_in_log(roster, tail);
+      continue;
+    }
+    // Last, so that the verdict is not made again, with less load, for a queue emptied for it.
+    if (!evict(roster, tail, verdict, offer)) {
+      StdAtomics::yield();
       continue;
     }
     if (!word_.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst)) continue;
@@ -163,7 +164,8 @@ void BusCore::write(std::uint64_t position, const Verdict& verdict, const Roster
         bytes_queued_.fetch_add(node->bytes.load(std::memory_order_relaxed));
     }
     frame = offer.give(count, verdict.waiter_count == 0);
-    if (is_stuck_.load(std::memory_order_relaxed)) is_stuck_.store(false, std::memory_order_relaxed);
+    if (is_stuck_.load(std::memory_order_relaxed))
+      is_stuck_.store(false, std::memory_order_relaxed);
   }
   log_.write(position, frame, verdict.takers);
   if (verdict.taker_count > 0) chain_.wake(verdict.takers, roster.critical());
@@ -288,9 +290,8 @@ FrameNode* BusCore::pop(Subscriber& subscriber, TimePoint deadline) {
       continue;
     }
     if (deadline != TimePoint::max() && settings_.clock->now() >= deadline) return nullptr;
-    chain_.sleep(subscriber, *settings_.clock, deadline, [&] {
-      return is_closed() || subscriber.has_left() || subscriber.has_frame();
-    });
+    chain_.sleep(subscriber, *settings_.clock, deadline,
+                 [&] { return is_closed() || subscriber.has_left() || subscriber.has_frame(); });
   }
 }
 

@@ -42,8 +42,7 @@ std::uint64_t BusCore::change_roster(Roster::Members members, Roster::Members le
   rosters_[(next_version(word) >> kTailBits) % 2].store(next.release(), std::memory_order_release);
   do {
     if (newcomer != nullptr) newcomer->begin_at(tail_of(word));
-  } while (
-      !word_.compare_exchange_weak(word, next_version(word), std::memory_order_seq_cst));
+  } while (!word_.compare_exchange_weak(word, next_version(word), std::memory_order_seq_cst));
   gate_.await_leavers();
   const std::uint64_t dropped = old->dropped_for_all.load(std::memory_order_relaxed);
   dropped_for_all_ += dropped;
@@ -58,9 +57,9 @@ std::shared_ptr<Subscriber> BusCore::subscribe(const std::string& id, Priority p
   check_subscribe(id, priority, options);
   std::lock_guard lock(registry_mutex_);
   require(!subscribers_.contains(id), "subscriber '" + id + "' exists already: ids are unique");
-  require(subscribers_.size() < kSubscribersMax, "subscriber '" + id + "' is one too many: " +
-                                                     std::to_string(kSubscribersMax) +
-                                                     " subscribers are the most a bus has");
+  require(subscribers_.size() < kSubscribersMax,
+          "subscriber '" + id + "' is one too many: " + std::to_string(kSubscribersMax) +
+              " subscribers are the most a bus has");
   std::size_t seat = 0;
   while (seats_taken_.has(seat))
     ++seat;
@@ -111,9 +110,9 @@ void BusCore::remove(const std::shared_ptr<Subscriber>& subscriber, FrameNode*& 
   const std::uint64_t pending = subscriber->pending.load(std::memory_order_relaxed);
   const std::uint64_t skipped = subscriber->skipped.load(std::memory_order_relaxed);
   const std::uint64_t evicted = subscriber->evicted.load(std::memory_order_relaxed);
-  const std::uint64_t dropped = skipped - subscriber->begin() -
-                                subscriber->passed.load(std::memory_order_relaxed) + pending +
-                                evicted + subscriber->dropped_for_all.load(std::memory_order_relaxed);
+  const std::uint64_t dropped =
+      skipped - subscriber->begin() - subscriber->passed.load(std::memory_order_relaxed) + pending +
+      evicted + subscriber->dropped_for_all.load(std::memory_order_relaxed);
   ++departed_.subscribers;
   departed_.sent += end - skipped - evicted;
   departed_.dropped += dropped;

@@ -7,9 +7,12 @@
 namespace ordo::bus {
 namespace {
 
-// A share of a capacity in frames; 0.7 of 10 is 7, whatever binary fractions make of it.
+// 0.95 - 0.1 is 0.85, and 0.7 of 10 is 7, whatever binary fractions make of it.
+constexpr double kEpsilon = 1e-9;
+
+// A share of a capacity in frames.
 std::uint32_t frames_at(double share, std::uint32_t capacity) {
-  return static_cast<std::uint32_t>(std::floor(share * capacity + 1e-9));
+  return static_cast<std::uint32_t>(std::floor(share * capacity + kEpsilon));
 }
 
 std::size_t index_of(Priority priority) {
@@ -58,8 +61,9 @@ Roster::Heat Roster::heat_of(const Member& member, std::uint64_t fill) {
 Roster::Heat Roster::heat_of(double load) const {
   Heat heat = 0;
   for (std::size_t i = 0; i < kShedding; ++i) {
-    heat |= static_cast<Heat>(load > watermarks_[i + 1]) << i;
-    heat |= static_cast<Heat>(load > watermarks_[i + 1] - hysteresis_) << (i + kShedding);
+    const double mark = watermarks_[i + 1] + kEpsilon;
+    heat |= static_cast<Heat>(load > mark) << i;
+    heat |= static_cast<Heat>(load > mark - hysteresis_) << (i + kShedding);
   }
   return heat;
 }

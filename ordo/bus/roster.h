@@ -81,7 +81,7 @@ class Roster {
   struct alignas(kCacheLineBytes) Member {
     Subscriber* subscriber = nullptr;
     std::uint32_t capacity = 0;
-    std::uint32_t quiet = 0;                      // Up to this fill it is no load to anybody.
+    std::uint32_t quiet = 0;                       // Up to this fill it is no load to anybody.
     std::array<std::uint32_t, kShedding> above{};  // By priority: loads above the watermark.
     std::array<std::uint32_t, kShedding> still{};  // By priority: loads that keep it shed.
     std::uint8_t seat = 0;

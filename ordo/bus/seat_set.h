@@ -23,7 +23,9 @@ struct SeatSet {
 
   std::array<std::uint64_t, kWords> words{};
 
-  static constexpr std::uint64_t bit(std::size_t seat) { return std::uint64_t{1} << (seat % kBits); }
+  static constexpr std::uint64_t bit(std::size_t seat) {
+    return std::uint64_t{1} << (seat % kBits);
+  }
 
   void add(std::size_t seat) { words[seat / kBits] |= bit(seat); }
   void remove(std::size_t seat) { words[seat / kBits] &= ~bit(seat); }

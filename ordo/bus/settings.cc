@@ -15,9 +15,9 @@ void check_watermarks(const Watermarks& marks) {
   check_watermark(marks.high, "watermarks.high");
   check_watermark(marks.normal, "watermarks.normal");
   check_watermark(marks.best_effort, "watermarks.best_effort");
-  require(marks.normal <= marks.high,
-          "watermarks.normal (" + std::to_string(marks.normal) + ") is above watermarks.high (" +
-              std::to_string(marks.high) + ")");
+  require(marks.normal <= marks.high, "watermarks.normal (" + std::to_string(marks.normal) +
+                                          ") is above watermarks.high (" +
+                                          std::to_string(marks.high) + ")");
   require(marks.best_effort <= marks.normal,
           "watermarks.best_effort (" + std::to_string(marks.best_effort) +
               ") is above watermarks.normal (" + std::to_string(marks.normal) + ")");
