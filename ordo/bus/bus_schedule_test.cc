@@ -97,7 +97,7 @@ class Driver {
     for (std::uint64_t step = 0; step < plan_.steps && !closed_; ++step) {
       take_step();
       compare();
-      if (plan_.rushes && step == plan_.steps / 2) rush();
+      if (plan_.rushes && !closed_ && step == plan_.steps / 2) rush();
     }
     finish();
   }
@@ -293,7 +293,10 @@ class Driver {
         std::make_unique<Background>([this, waiting = waiting_.get(), frame, deadline] {
           waiting->result = bus_.publish(frame, deadline);
         });
-    clock_.wait_for_waiters(1);
+    require(
+        eventually([&] { return clock_.waiter_count() > 0 || waiting_->thread->is_finished(); }) &&
+            clock_.waiter_count() > 0,
+        "publish does not wait");
   }
 
   // What the bus's counts have to be, in words of the first that is not so; empty: all are.

@@ -290,8 +290,8 @@ FrameNode* BusCore::pop(Subscriber& subscriber, TimePoint deadline) {
       continue;
     }
     if (deadline != TimePoint::max() && settings_.clock->now() >= deadline) return nullptr;
-    chain_.sleep(subscriber, *settings_.clock, deadline,
-                 [&] { return is_closed() || subscriber.has_left() || subscriber.has_frame(); });
+    chain_.doze(subscriber, *settings_.clock, deadline,
+                [&] { return is_closed() || subscriber.has_left() || subscriber.has_frame(); });
   }
 }
 

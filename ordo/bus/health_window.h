@@ -27,7 +27,7 @@ class HealthWindow {
     std::uint64_t dropped = 0;
   };
 
-  // What the counters were before the first frame of `bucket`. A second note of a bucket is left out.
+  // What the counters were before the first frame of `bucket`; a second note of it is left out.
   void note(std::int64_t bucket, Counts counts) {
     Note& last = notes_[static_cast<std::size_t>(next_ + kNotes - 1) % kNotes];
     if (last.bucket == bucket) return;

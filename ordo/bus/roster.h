@@ -10,7 +10,7 @@
 // until the load is `hysteresis` below it. Who is not shed and has no room: see Overflow.
 //   - The own queue counts only under drop_newest: the other policies have an answer of their own
 //     to a full queue.
-//   - A subscriber that wants the latest frame only is no load for others: full is its normal state.
+//   - A subscriber that wants the latest frame only is no load for others: it is normally full.
 //
 // Threads: any.
 // Cost:    judge(): 1 to 4 ns per subscriber; not called while calm_until or stuck_at say all.

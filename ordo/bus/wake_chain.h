@@ -4,7 +4,7 @@
 // most of a millisecond. So it wakes the critical ones and one more, and whoever wakes up first
 // wakes two others, before it does anything else.
 //
-//   sleeper     chain.sleep(self, clock, deadline, [&] { return has_frame(); });
+//   sleeper     chain.doze(self, clock, deadline, [&] { return has_frame(); });
 //   publisher   chain.wake(takers, critical_ones);          // four loads while nobody sleeps
 //
 // The handshake is that of asymmetric_fence.h: a sleeper marks its seat, heavy_fence(), looks; a
@@ -43,7 +43,7 @@ class WakeChain {
 
   // Sleeps until woken or the deadline; not at all if ready() is true. May return early.
   template <class Ready>
-  void sleep(Subscriber& self, Clock& clock, TimePoint deadline, Ready&& ready) {
+  void doze(Subscriber& self, Clock& clock, TimePoint deadline, Ready&& ready) {
     auto& marks = marks_[self.seat() / SeatSet::kBits];
     const std::uint64_t mark = SeatSet::bit(self.seat());
     {
