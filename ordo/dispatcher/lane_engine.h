@@ -336,11 +336,14 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
       Turn<T>& turn = lanes_.turn(worker);
       if (turn.shard.load(std::memory_order_relaxed) != index) continue;
       lanes_.revoke(index, turn.lane);
-      const std::uint32_t word = turn.done.load(std::memory_order_acquire);
-      lanes_.settle(turn, lanes_[index]);
-      const std::uint32_t done = word & Turn<T>::kCount;
-      if (done >= turn.count) continue;
-      ((word & Turn<T>::kLeaving) != 0 ? leaving_ : running).push_back(turn.records[done]);
+      std::uint32_t word = 0;
+      do {
+        lanes_.settle(turn, lanes_[index]);
+        word = turn.done.load(std::memory_order_acquire);
+      } while ((word & Turn<T>::kCount) != turn.settled);
+      if (turn.settled != turn.revoked_at || turn.settled >= turn.count) continue;  // It is over.
+      const auto* record = lanes_[index].queue.in_flight_item(turn.lane);
+      ((word & Turn<T>::kLeaving) != 0 ? leaving_ : running).push_back(record);
     }
     return running;
   }

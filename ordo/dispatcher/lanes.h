@@ -155,7 +155,8 @@ class Lanes {
   void revoke(std::size_t index, LaneHandle lane) {
     for (Turn<T>& turn : turns_) {
       if (turn.shard.load(std::memory_order_relaxed) != index || turn.lane != lane) continue;
-      turn.done.fetch_or(Turn<T>::kRevoked, std::memory_order_acq_rel);
+      const std::uint32_t word = turn.done.fetch_or(Turn<T>::kRevoked, std::memory_order_acq_rel);
+      if ((word & Turn<T>::kRevoked) == 0) turn.revoked_at = word & Turn<T>::kCount;
       settle(turn, shards_[index]);
     }
   }

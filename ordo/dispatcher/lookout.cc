@@ -17,7 +17,8 @@ constexpr int kLooksAtMoving = 4;
 constexpr int kLooksAtStanding = 6;
 constexpr double kNsPerLook = 4'000;  // A worker looks at the clock about so often.
 constexpr std::size_t kEventsPerLookMax = 128;
-constexpr int kFewShards = 8;
+constexpr std::uint32_t kFewEvents = 8;  // Per visit.
+constexpr std::uint32_t kGather = 2;
 
 void pause_a_moment() {
   for (int pause = 0; pause < kPausesPerLook; ++pause)
@@ -45,17 +46,28 @@ std::size_t Lookout::next(std::size_t worker) {
   }
   seat.cursor = static_cast<unsigned>(std::countr_zero(ahead != 0 ? ahead : own));
   if (seat.was_idle) begin_work(seat);
+  ++seat.visits;
   seat.progress.store(seat.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return seat.cursor;
+}
+
+// Close behind the dispatching threads every event costs both sides several cache misses; a moment
+// later there are more of them, at the price of one. So a worker that has just worked off few cheap
+// events per shard waits a little, about as long as those took. It does not after it was idle: then
+// they come one by one, and waiting would only delay them.
+void Lookout::let_gather(Seat& seat) {
+  const bool cheap = seat.event_ns > 0 && seat.event_ns * kFewEvents < kNsPerLook;
+  const std::uint32_t visits = std::exchange(seat.visits, 0);
+  const std::uint32_t events = std::exchange(seat.events, 0);
+  if (!cheap || seat.was_idle || visits == 0) return;
+  for (std::uint32_t per_visit = events / visits; per_visit < kFewEvents; per_visit += kGather)
+    pause_a_moment();
 }
 
 bool Lookout::take_common(Seat& seat) {
   std::uint64_t bits = common_.load(std::memory_order_relaxed);
   if (bits == 0) return false;
-  // Close behind the dispatching threads every look costs both a cache miss; a moment later there
-  // is more.
-  const bool cheap = seat.event_ns > 0 && seat.event_ns * kFewShards < kNsPerLook;
-  if (cheap && !seat.was_idle && std::popcount(bits) < kFewShards) pause_a_moment();
+  let_gather(seat);
   // First its own word, then the common one: a bit is never out of sight.
   bits = common_.load(std::memory_order_seq_cst);
   seat.own.fetch_or(bits, std::memory_order_seq_cst);

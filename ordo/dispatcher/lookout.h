@@ -87,6 +87,10 @@ class Lookout {
   // from, so that the lookout can judge what a wake-up is worth.
   void note_pace(std::size_t worker, std::size_t event_count, std::chrono::nanoseconds took,
                  std::size_t lanes_left);
+  // `worker` has run that many events since it was last told where to go.
+  void note_events(std::size_t worker, std::size_t event_count) {
+    seats_[worker].events += static_cast<std::uint32_t>(event_count);
+  }
   // After how many events `worker` should look at the clock again.
   std::size_t events_per_look(std::size_t worker) const;
 
@@ -98,12 +102,15 @@ class Lookout {
     std::atomic<std::uint64_t> own{0};       // The bits it has taken over.
     std::atomic<std::uint64_t> progress{0};  // Moves while it gets on.
     unsigned cursor = 0;                     // The owner's: where it was last.
+    std::uint32_t visits = 0;                // The owner's: since it last took over common bits.
+    std::uint32_t events = 0;                // The owner's: what those brought.
     double event_ns = 0;                     // The owner's: what an event costs; 0: not known.
     bool was_idle = true;                    // The owner's: it has not had work since it waited.
   };
 
   static std::uint64_t bit_of(std::size_t shard) { return std::uint64_t{1} << shard; }
   bool take_common(Seat& seat);
+  void let_gather(Seat& seat);
   bool steal(std::size_t worker);
   void begin_work(Seat& seat);
   std::uint64_t progress() const;

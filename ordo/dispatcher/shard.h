@@ -10,7 +10,6 @@
 // Bounds:  the engine's: max_queued_per_key, max_queued, idle_timeout.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -132,13 +131,15 @@ struct alignas(kCacheLineBytes) Turn {
 
   std::atomic<std::uint32_t> done{0};
   std::atomic<std::uint32_t> shard{kNowhere};  // Written under the lock of that shard.
-  std::uint32_t settled = 0;                   // Guarded by the shard's lock, as are all below.
+  std::uint32_t revoked_at = 0;                // While revoked: what was done by then.
+  std::uint32_t settled = 0;                   // Guarded by the shard's lock, as is the rest.
   std::uint32_t memory = kNoIndex;             // What it holds in the IdleTable.
   Memory<typename T::Event, typename T::State>* remembered = nullptr;  // The same.
   LaneHandle lane;
   const typename T::LaneId* lane_id = nullptr;
-  std::size_t count = 0;
-  std::array<typename T::Record*, kBatchMax> records{};
+  std::size_t count = 0;                  // Events of the batch.
+  std::uint32_t first = 0;                // Where they begin.
+  typename T::Record* current = nullptr;  // The owner's: the event it is at.
 
   // The handler has done with event number done_count(), which may be gone already.
   bool is_leaving() const { return (done.load(std::memory_order_acquire) & kLeaving) != 0; }

@@ -17,6 +17,7 @@
 //          about 4 us, whichever is less: so long may a lane be ahead of its neighbours.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -26,7 +27,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -154,8 +154,9 @@ class Turns {
   }
 
   // Counts the events of a turn; the time, when it is time to look at the clock.
-  std::optional<TimePoint> keep_pace(std::size_t me, const Turn<T>& turn, Pace& pace) const {
+  std::optional<TimePoint> keep_pace(std::size_t me, const Turn<T>& turn, Pace& pace) {
     pace.events += turn.count;
+    lanes_.lookout().note_events(me, turn.count);
     if (pace.events < lanes_.lookout().events_per_look(me)) return std::nullopt;
     return lanes_.clock().now();
   }
@@ -173,7 +174,8 @@ class Turns {
       if (!hold_memory(shard, turn, *taken, now)) continue;
       turn.lane = taken->lane;
       turn.lane_id = &taken->key;
-      turn.count = shard.queue.peek(taken->lane, std::span(turn.records.data(), batch_of(me)));
+      turn.count = std::min(batch_of(me), shard.queue.item_count(taken->lane));
+      turn.first = shard.queue.head_place(taken->lane);
       turn.settled = 0;
       turn.done.store(0, std::memory_order_relaxed);
       turn.shard.store(static_cast<std::uint32_t>(index), std::memory_order_relaxed);
@@ -224,8 +226,15 @@ class Turns {
   }
 
   Ending run(std::uint32_t index, Turn<T>& turn, std::exception_ptr& error) {
-    for (std::size_t i = 0; i < turn.count; ++i) {
-      Record& record = *turn.records[i];
+    auto& queue = lanes_[index].queue;
+    std::uint32_t place = turn.first;
+    for (std::size_t left = turn.count; left > 0; --left) {
+      Record& record = queue.item_at(place);
+      turn.current = &record;
+      if (left > 1) {
+        place = queue.place_behind(place);
+        __builtin_prefetch(&queue.item_at(place));
+      }
       const Ending ending = run_event(index, turn, record, error);
       if (ending != Ending::done) return ending;
       if (leave(turn, record)) break;
@@ -311,8 +320,8 @@ class Turns {
 
   // Tells who wants to know, and decides. No lock is held; the event is still in flight.
   Sentence judge(std::size_t index, Turn<T>& turn, const std::exception_ptr& error) {
-    Record& record = *turn.records[turn.done_count()];
-    return judge(index, Lanes<T>::key_of(*turn.lane_id, record), record, error);
+    const Key& key = Lanes<T>::key_of(*turn.lane_id, *turn.current);
+    return judge(index, key, *turn.current, error);
   }
 
   Sentence judge(std::size_t index, const Key& key, Record& record,

@@ -30,6 +30,7 @@ struct HistoryMeta {
   std::size_t window = 0;          // Pool only; 0: not checked.
   std::size_t max_workers = 0;     // 0: not checked.
   bool ordered = true;             // Pool only.
+  bool retry = false;              // Keyed only: what failed may start again.
 };
 
 class History {
@@ -40,6 +41,7 @@ class History {
       line += number("window", meta.window);
       line += meta.ordered ? ",\"ordered\":true" : ",\"ordered\":false";
     }
+    if (meta.retry) line += ",\"retry\":true";
     lines_.push_back(line + number("max_workers", meta.max_workers) + "}");
   }
   History(const History&) = delete;
