@@ -1,0 +1,3 @@
+module ordo/bench/bus
+
+go 1.18
