@@ -38,11 +38,7 @@ class Intake {
   // `position` may be null. `owner` is who CallingOut knows the dispatcher by.
   Dispatched dispatch(KeyView key, Event& event, const Position* position, const void* owner) {
     const Route route = lanes_.route(key);
-    Dispatched result = attempt(route, key, event, position);
-    if (result == Dispatched::full) {
-      lanes_.collect_places();
-      result = attempt(route, key, event, position);
-    }
+    const Dispatched result = attempt_twice(route, key, event, position);
     if (!is_refused(result)) return result;
     if (lanes_.settings().overflow == Overflow::block && !CallingOut::is_for(owner)) {
       return wait_for_room(route, key, event, position);
@@ -79,15 +75,26 @@ class Intake {
     std::optional<Record> dropped;
     std::optional<Position> expected;  // There is a gap.
     bool publish = false;
+    bool is_last_try = false;  // There is no place anywhere: dropping may make one.
   };
 
   static bool is_refused(Dispatched result) {
     return result == Dispatched::key_full || result == Dispatched::full;
   }
 
-  Dispatched attempt(const Route& route, KeyView key, Event& event, const Position* position) {
+  Dispatched attempt_twice(const Route& route, KeyView key, Event& event,
+                           const Position* position) {
+    const Dispatched result = attempt(route, key, event, position, false);
+    if (result != Dispatched::full) return result;
+    lanes_.collect_places();
+    return attempt(route, key, event, position, true);
+  }
+
+  Dispatched attempt(const Route& route, KeyView key, Event& event, const Position* position,
+                     bool is_last_try) {
     Shard<T>& shard = lanes_[route.shard];
     News news;
+    news.is_last_try = is_last_try;
     Dispatched result = Dispatched::admitted;
     {
       std::lock_guard lock(shard.lock);
@@ -108,7 +115,8 @@ class Intake {
     const typename Record::New record{key, event};
     const auto id = lanes_.lane_id(route, key);
     if (!lanes_.take_place(shard)) {
-      if (!drop_oldest(shard, id, news) || !lanes_.take_place(shard)) return Dispatched::full;
+      if (!news.is_last_try || !drop_oldest(shard, id, news)) return Dispatched::full;
+      if (!lanes_.take_place(shard)) return Dispatched::full;
     }
     Admission admission = shard.queue.push(id, record);
     if (admission == Admission::key_full) {
@@ -205,11 +213,7 @@ class Intake {
                            const Position* position) {
     for (;;) {
       const EventCount::Ticket ticket = lanes_.room().prepare();
-      Dispatched result = attempt(route, key, event, position);
-      if (result == Dispatched::full) {
-        lanes_.collect_places();
-        result = attempt(route, key, event, position);
-      }
+      const Dispatched result = attempt_twice(route, key, event, position);
       if (!is_refused(result)) {
         lanes_.room().cancel();
         return result;
