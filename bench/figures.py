@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import bus_part
+
 PASS = "pass"
 SHORT = "short"
 NOT_MEASURED = "not measured"
@@ -172,10 +174,16 @@ def map_figures(results):
                  f"{rival['us_per_line']:.0f} us)", ratio <= MAP_RATIO_MAX)
 
 
+def bus_figures(results):
+    for what, asked, measured, good in bus_part.all_figures(results.cases):
+        yield missing(what, asked) if measured is None else judged(what, asked, measured, good)
+
+
 def all_figures(cases):
     results = Results(cases)
     figures = []
     for part in (cost_figures, rival_figures, ideal_figures, latency_figures, memory_figures,
                  map_figures):
         figures += part(results)
+    figures += bus_figures(results)
     return figures

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+import bus_part
+
 COLOURS = {
     "ordo": "#0b6e4f", "ordo_pointer": "#2ec4b6", "ordo_emit": "#6bbf59",
     "tbb_pipeline": "#1d4e89", "tbb_pipeline_push": "#7fb2f0", "tbb_flow": "#8e5572",
@@ -13,6 +15,7 @@ COLOURS = {
     "mutex_and_map": "#d1495b", "futures": "#edae49", "one_thread": "#999999", "ideal": "#000000",
     "parallel": "#1d4e89", "xargs": "#999999",
 }
+COLOURS.update(bus_part.COLOURS)
 LATENCY_POINTS = (("p10_us", 10), ("p25_us", 25), ("p50_us", 50), ("p75_us", 75), ("p90_us", 90),
                   ("p95_us", 95), ("p99_us", 99), ("p999_us", 99.9))
 HEAD = """set terminal svg size 760,430 font "sans-serif,12" background "#ffffff"
@@ -119,6 +122,22 @@ def map_plot(cases, output):
     return bars_script("a process per line: `true` over the input", output, bars, "us per line")
 
 
+def bus_publish_plot(cases, output):
+    bars = bus_part.publish_bars(cases)
+    if not bars:
+        return None
+    return bars_script("publish to 100 subscribers that drain", output, bars, "ns per publish")
+
+
+def bus_overload_plot(cases, output):
+    series = bus_part.overload_series(cases)
+    if not series:
+        return None
+    axes = ('set yrange [0:100]\nset xlabel "demand as a multiple of what the machine has"\n'
+            'set ylabel "percent of the frames dropped"\n')
+    return lines_script("who loses under overload", output, series, axes)
+
+
 def draw_all(cases, folder):
     """Draws every plot there are results for; returns [(file name, caption), ...]."""
     cases = [case for case in cases if "failure" not in case]
@@ -132,6 +151,10 @@ def draw_all(cases, folder):
                 lambda output: sleep_plot(cases, output)),
                ("map_overhead.svg", "ordo map against other tools",
                 lambda output: map_plot(cases, output))]
+    wanted += [("bus_publish.svg", "ns per publish to 100 subscribers",
+                lambda output: bus_publish_plot(cases, output)),
+               ("bus_overload.svg", "percent dropped by load and priority",
+                lambda output: bus_overload_plot(cases, output))]
     if not shutil.which("gnuplot"):
         print("report.py: SKIPPED: no plots: gnuplot is not installed", file=sys.stderr)
         return []

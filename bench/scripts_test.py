@@ -33,6 +33,18 @@ def map_case(contender, us):
             "us_per_line_without_start": us, "cpu_us_per_line": us, "start_ms": 1.0}
 
 
+def bus_case(contender, ns, mode="polled", subscribers=10):
+    return {"kind": "bus", "group": "publish", "mode": mode, "contender": contender,
+            "title": contender, "subscribers": subscribers, "rounds": 3, "disturbed": 0,
+            "ns_per_publish": ns}
+
+
+def overload_case(load, *shares):
+    names = ("critical", "high", "normal", "best_effort")
+    return {"kind": "bus", "group": "overload", "load": load, "disturbed": 0,
+            **{f"dropped_{name}": share for name, share in zip(names, shares)}}
+
+
 def verdict(cases, start):
     return next(f.verdict for f in figures.all_figures(cases) if f.what.startswith(start))
 
@@ -55,6 +67,26 @@ class FiguresTest(unittest.TestCase):
 
     def test_a_case_without_results_is_not_measured(self):
         self.assertEqual(verdict([pool_case("ordo", 45)], "ordo map"), figures.NOT_MEASURED)
+
+    def test_the_dearer_way_of_draining_a_bus_counts(self):
+        cases = [bus_case("ordo", 100), bus_case("ordo", 251, mode="threads")]
+        self.assertEqual(verdict(cases, "bus: publish to 10, draining"), figures.SHORT)
+        cases[1] = bus_case("ordo", 250, mode="threads")
+        self.assertEqual(verdict(cases, "bus: publish to 10, draining"), figures.PASS)
+
+    def test_priorities_are_paid_for_by_the_difference(self):
+        cases = [bus_case("ordo", 120), bus_case("ordo_equal", 100)]
+        self.assertEqual(verdict(cases, "bus: what priorities cost, 10"), figures.NOT_MEASURED)
+        what = "bus: what priorities cost, 10 subscribers, polled"
+        self.assertEqual(verdict(cases, what), figures.PASS)
+        self.assertEqual(verdict([cases[0], bus_case("ordo_equal", 99)], what), figures.SHORT)
+
+    def test_overload_is_judged_where_it_begins(self):
+        cases = [overload_case(0.5, 0, 0, 0, 0), overload_case(1.25, 0, 9, 40, 80),
+                 overload_case(2, 0, 60, 70, 80)]
+        self.assertEqual(verdict(cases, "bus: dropped"), figures.PASS)
+        cases[1] = overload_case(1.25, 0, 9, 80, 40)
+        self.assertEqual(verdict(cases, "bus: dropped"), figures.SHORT)
 
     def test_a_failed_run_does_not_pass(self):
         cases = [pool_case("ordo", 10, failure="3 messages lost or out of order")]
