@@ -102,8 +102,8 @@ def section(cases, table, number, plot_lines):
     loads = bus_cases(cases, "overload")
     if loads:
         parts.append("## Bus: who loses under overload\n\nFour subscribers, one of each priority, "
-                     "each of which burns the same processor time for every frame, 2,000 frames a "
-                     "second; percent of the frames dropped, by the demand as a multiple of what the "
+                     "each of which burns the same processor time for every frame, 10,000 frames "
+                     "a second, critical_timeout 20 ms; percent of the frames dropped, by the demand as a multiple of what the "
                      "machine has.\n")
         parts.append(table(("load", *PRIORITIES),
                            [(f"{case['load']:.2f}" + ("*" if case["disturbed"] else ""),

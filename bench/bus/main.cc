@@ -35,7 +35,7 @@ constexpr BusContender kContenders[] = {
 #endif
 };
 
-constexpr double kLoads[] = {0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0};
+constexpr double kLoads[] = {0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0};
 
 class Session {
  public:

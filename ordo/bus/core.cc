@@ -27,7 +27,8 @@ double BusCore::load_from_outside() const {
 }
 
 PublishResult BusCore::publish(FrameMaker maker, std::optional<TimePoint> deadline) {
-  Offer offer(maker);
+  PublishResult result;
+  Offer offer(maker, result);
   offer.terms.load = load_from_outside();
   offer.terms.late = deadline && settings_.clock->now() >= *deadline;
   offer.terms.plain = offer.terms.load == 0 && !offer.terms.late;
@@ -43,7 +44,7 @@ PublishResult BusCore::publish(FrameMaker maker, std::optional<TimePoint> deadli
     if (step == Step::needs_frame) offer.make_frame();
   }
   if (step == Step::waits) await_room(offer, deadline.value_or(TimePoint::max()));
-  return offer.result;
+  return result;
 }
 
 BusCore::Step BusCore::try_publish(Offer& offer) {

@@ -12,7 +12,7 @@ namespace ordo::bus {
 
 class BusCore::Offer {
  public:
-  explicit Offer(FrameMaker maker) : maker_(maker) {}
+  Offer(FrameMaker maker, PublishResult& given_result) : result(given_result), maker_(maker) {}
   ~Offer() {
     if (frame_ != nullptr && frame_->drop_owner()) frame_->destroy(frame_);
   }
@@ -42,7 +42,7 @@ class BusCore::Offer {
   FrameNode* take_garbage() { return std::exchange(garbage_, nullptr); }
 
   Terms terms{};
-  PublishResult result{};
+  PublishResult& result;
   // Set when publish() has to wait.
   SeatSet waiters{};
   std::uint64_t position = 0;  // Where the others got it.

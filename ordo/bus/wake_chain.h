@@ -1,8 +1,8 @@
 // WakeChain: who sleeps, and waking them without the publisher paying for each.
 //
 // Waking a thread costs the waker some microseconds; a hundred sleepers would cost the publisher
-// most of a millisecond. So it wakes the critical ones and one more, and whoever wakes up first
-// wakes two others, before it does anything else.
+// most of a millisecond. So it wakes two, and whoever wakes up wakes two others before it does
+// anything else; critical ones come first, all along.
 //
 //   sleeper     chain.doze(self, clock, deadline, [&] { return has_frame(); });
 //   publisher   chain.wake(takers, critical_ones);          // four loads while nobody sleeps
@@ -15,7 +15,7 @@
 //
 // Threads: any. Callers of wake() and wake_all() are inside the PublisherGate; sleepers pass it.
 // Bounds:  kSubscribersMax seats.
-// Cost:    wake(): four loads while nobody sleeps, else two wake-ups and one per critical sleeper.
+// Cost:    wake(): four loads while nobody sleeps, else two wake-ups.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ class WakeChain {
       if (--self.sleeper_count == 0) marks.fetch_and(~mark, std::memory_order_relaxed);
     }
     const PublisherGate::Pass pass(gate_);
-    serve_owed(kWakesEach);
+    serve_owed();
   }
 
   // Call after making a frame visible.
@@ -81,13 +81,18 @@ class WakeChain {
   static constexpr int kWakesEach = 2;
 
   void wake_marked(const SeatSet& takers, const SeatSet& critical);
-  // Wakes up to `count` of those that are owed it.
-  void serve_owed(int count);
+  using Words = std::array<std::atomic<std::uint64_t>, SeatSet::kWords>;
+
+  // Wakes up to kWakesEach of those that are owed it.
+  void serve_owed();
+  // Wakes up to `count` of these; returns how many it did not find.
+  int serve(Words& owed_words, int count);
   static bool wake_seat(Subscriber& subscriber);
 
   PublisherGate& gate_;
-  alignas(kCacheLineBytes) std::array<std::atomic<std::uint64_t>, SeatSet::kWords> marks_{};
-  alignas(kCacheLineBytes) std::array<std::atomic<std::uint64_t>, SeatSet::kWords> owed_{};
+  alignas(kCacheLineBytes) Words marks_{};
+  alignas(kCacheLineBytes) Words owed_critical_{};
+  Words owed_{};
   std::array<std::atomic<Subscriber*>, kSubscribersMax> seats_{};
 };
 
