@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import bus_part
+import dispatcher_part
 
 PASS = "pass"
 SHORT = "short"
@@ -174,8 +175,8 @@ def map_figures(results):
                  f"{rival['us_per_line']:.0f} us)", ratio <= MAP_RATIO_MAX)
 
 
-def bus_figures(results):
-    for what, asked, measured, good in bus_part.all_figures(results.cases):
+def part_figures(part, results):
+    for what, asked, measured, good in part.all_figures(results.cases):
         yield missing(what, asked) if measured is None else judged(what, asked, measured, good)
 
 
@@ -185,5 +186,6 @@ def all_figures(cases):
     for part in (cost_figures, rival_figures, ideal_figures, latency_figures, memory_figures,
                  map_figures):
         figures += part(results)
-    figures += bus_figures(results)
+    for part in (dispatcher_part, bus_part):
+        figures += part_figures(part, results)
     return figures

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import bus_part
+import dispatcher_part
 
 COLOURS = {
     "ordo": "#0b6e4f", "ordo_pointer": "#2ec4b6", "ordo_emit": "#6bbf59",
@@ -16,6 +17,7 @@ COLOURS = {
     "parallel": "#1d4e89", "xargs": "#999999",
 }
 COLOURS.update(bus_part.COLOURS)
+COLOURS.update(dispatcher_part.COLOURS)
 LATENCY_POINTS = (("p10_us", 10), ("p25_us", 25), ("p50_us", 50), ("p75_us", 75), ("p90_us", 90),
                   ("p95_us", 95), ("p99_us", 99), ("p999_us", 99.9))
 HEAD = """set terminal svg size 760,430 font "sans-serif,12" background "#ffffff"
@@ -122,6 +124,14 @@ def map_plot(cases, output):
     return bars_script("a process per line: `true` over the input", output, bars, "us per line")
 
 
+def dispatcher_plot(cases, distribution, output):
+    series = dispatcher_part.cost_series(cases, distribution)
+    if not series:
+        return None
+    axes = 'set logscale x\nset logscale y\nset xlabel "keys"\nset ylabel "ns per event (log)"\n'
+    return lines_script(f"ns per event by the number of keys, {distribution}", output, series, axes)
+
+
 def bus_publish_plot(cases, output):
     bars = bus_part.publish_bars(cases)
     if not bars:
@@ -151,6 +161,9 @@ def draw_all(cases, folder):
                 lambda output: sleep_plot(cases, output)),
                ("map_overhead.svg", "ordo map against other tools",
                 lambda output: map_plot(cases, output))]
+    wanted += [(f"dispatcher_{name}.svg", f"ns per event by the number of keys, {name}",
+                lambda output, name=name: dispatcher_plot(cases, name, output))
+               for name in ("uniform", "zipf")]
     wanted += [("bus_publish.svg", "ns per publish to 100 subscribers",
                 lambda output: bus_publish_plot(cases, output)),
                ("bus_overload.svg", "percent dropped by load and priority",

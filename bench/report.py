@@ -11,6 +11,7 @@ import sys
 BENCH = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, BENCH)
 import bus_part  # noqa: E402
+import dispatcher_part  # noqa: E402
 import figures  # noqa: E402
 import plots  # noqa: E402
 from support import measuring  # noqa: E402
@@ -228,7 +229,7 @@ def failure_section(cases):
 def write_report(results_folder, docs_folder):
     """Returns the path of the report. REQUIRES: at least one result file with its machine."""
     found = []
-    for name in ("pool.json", "bus.json", "map.json", "kernel.json"):
+    for name in ("pool.json", "dispatcher.json", "bus.json", "map.json", "kernel.json"):
         found += measuring.read_results(os.path.join(results_folder, name))
     machines = [item for item in found if item["kind"] == "machine"]
     cases = [item for item in found if item["kind"] != "machine"]
@@ -239,7 +240,8 @@ def write_report(results_folder, docs_folder):
     sections = [INTRODUCTION, machine_section(machines), figures_section(cases),
                 failure_section(cases), method_section(good), throughput_section(good, drawn),
                 latency_section(good, drawn), sleep_section(good, drawn), memory_section(good),
-                bus_part.section(good, table, number, lambda prefix: plot_lines(drawn, prefix)),
+                *(part.section(good, table, number, lambda prefix: plot_lines(drawn, prefix))
+                  for part in (dispatcher_part, bus_part)),
                 map_section(good, drawn), kernel_section(good)]
     path = os.path.join(docs_folder, "benchmarks.md")
     with open(path, "w", encoding="utf-8") as file:

@@ -26,7 +26,7 @@ if [ ${#quick[@]} -gt 0 ]; then
 fi
 mkdir -p "$results" "$docs"
 
-for program in bench_pool bench_bus ordo; do
+for program in bench_pool bench_dispatcher bench_bus ordo; do
   if [ ! -x "$build/bin/$program" ]; then
     echo "run_all.sh: $build/bin/$program is missing; build first:" >&2
     echo "  cmake --preset release && cmake --build --preset release" >&2
@@ -38,6 +38,8 @@ done
 status=0
 echo "== pool =="
 "$build/bin/bench_pool" ${quick[@]+"${quick[@]}"} --out "$results/pool.json" || status=1
+echo "== dispatcher =="
+"$build/bin/bench_dispatcher" ${quick[@]+"${quick[@]}"} --out "$results/dispatcher.json" || status=1
 echo "== bus =="
 "$build/bin/bench_bus" ${quick[@]+"${quick[@]}"} --out "$results/bus.json" || status=1
 echo "== map =="
