@@ -70,7 +70,7 @@ class SlotRing final : public Engine<In, Out> {
         slots_(std::bit_ceil(settings_.window)),
         line_(settings_.workers_max),
         stalls_(settings_.clock) {
-    if (!callbacks_.has_emit()) line_.expect_helpers(tail_);
+    if (!callbacks_.has_emit()) line_.expect_helpers(tail_, settings_.window);
   }
 
   ~SlotRing() override {
@@ -93,7 +93,7 @@ class SlotRing final : public Engine<In, Out> {
     slots_.build_input(next_, input);
     line_.publish(++next_);
     // A popper asleep runs it as soon as a worker would, and then has it.
-    if (line_.items_are_short() && output_.has_waiters() && line_.is_unstarted(tail_.load())) {
+    if (output_.has_waiters() && line_.wants_help() && line_.is_unstarted(tail_.load())) {
       output_.notify();
     }
     return true;
@@ -114,7 +114,10 @@ class SlotRing final : public Engine<In, Out> {
           waited = false;
           continue;
         }
-        if (found == Found::unfinished) stalls_.begin();
+        if (found == Found::unfinished) {
+          line_.call_for_work();
+          stalls_.begin();
+        }
         if (deadline == Base::kNever) return std::nullopt;
         ++poppers_waiting_;
         lock.unlock();
@@ -136,6 +139,7 @@ class SlotRing final : public Engine<In, Out> {
   static constexpr std::chrono::nanoseconds kNap = std::chrono::microseconds(200);
   static constexpr std::size_t kHelperPost = 0;
   static constexpr std::uint64_t kItemsPerSample = 32;  // Of those that helpers run.
+  static constexpr std::uint64_t kItemsPerNote = 8;     // The same.
 
   // ---- Admission, under push_lock_ ----
 
@@ -272,14 +276,14 @@ class SlotRing final : public Engine<In, Out> {
   // nothing was done.
   bool help(std::unique_lock<BiasedLock>& lock, bool waited) {
     const std::uint64_t item = tail_.load(std::memory_order_relaxed);
-    if (!line_.items_are_short() || !crew().try_borrow_post(kHelperPost)) return false;
+    if (!line_.wants_help() || !crew().try_borrow_post(kHelperPost)) return false;
     if (!line_.try_take(item, kHelperPost)) {
       crew().return_post(kHelperPost);
       return false;
     }
     lock.unlock();
     if (waited) line_.look_behind();
-    if (!is_stopping()) run_as_helper(item);  // Else stop() lists it.
+    if (!is_stopping()) run_as_helper(item, waited);  // Else stop() lists it.
     crew().return_post(kHelperPost);
     light_fence();
     if (is_stopping()) this->try_conclude();
@@ -287,8 +291,11 @@ class SlotRing final : public Engine<In, Out> {
     return true;
   }
 
-  void run_as_helper(std::uint64_t item) {
-    crew().note_start(kHelperPost, settings_.clock->rough_now());
+  void run_as_helper(std::uint64_t item, bool waited) {
+    // A popper that comes more seldom than every millisecond or two finds workers at it.
+    if (waited || item % kItemsPerNote == 0) {
+      crew().note_start(kHelperPost, settings_.clock->rough_now());
+    }
     if (item % kItemsPerSample != 0) return run_item(item, kHelperPost);
     const TimePoint before = system_clock().now();
     run_item(item, kHelperPost);
@@ -389,7 +396,8 @@ class SlotRing final : public Engine<In, Out> {
                          std::memory_order_relaxed);
     if (++taken_ == outputs.count(produced)) {
       release(item, produced, false);
-      if (advance() == Produced{} && !line_.is_unstarted(item + 1)) note_head(item);
+      const bool has_ended = slots_.is_done(item + 1) && advance() != Produced{};
+      if (!has_ended && !line_.is_unstarted(item + 1)) note_head(item);
     }
     const bool others_wait = poppers_waiting_ > 0;
     lock.unlock();
@@ -418,7 +426,7 @@ class SlotRing final : public Engine<In, Out> {
 
   // False: `deadline` came first.
   bool await_output(TimePoint deadline) {
-    const bool may_help = deadline == Base::kForever && line_.items_are_short();
+    const bool may_help = deadline == Base::kForever && line_.wants_help();
     const auto can_help = [&](std::uint64_t tail) {
       return may_help && line_.is_next(tail) && !crew().is_busy(kHelperPost);
     };

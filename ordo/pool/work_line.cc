@@ -11,7 +11,10 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t kWakeWorthNs = 25'000;  // Less work than this is not worth waking for.
+constexpr std::uint64_t kWakeWorthNs = 25'000;   // Less work than this is not worth waking for.
+constexpr std::uint64_t kHelpWorthNs = 200'000;  // The same while a helper is at it.
+constexpr std::size_t kLeanItems = 8;
+constexpr std::uint64_t kTrifleNs = 200;  // An item that is cheaper than to hand it over.
 constexpr nanoseconds kNap = microseconds(200);
 constexpr nanoseconds kNapMax = microseconds(1'600);
 constexpr double kClockReadNs = 24;
@@ -62,7 +65,12 @@ void WorkLine::begin_work(Seat& seat) {
 }
 
 bool WorkLine::is_worth_waking() const {
-  return unstarted() * pace_.item_ns() >= kWakeWorthNs;
+  const std::uint64_t item_ns = pace_.item_ns();
+  std::uint64_t worth_ns = kWakeWorthNs;
+  if (released_ != nullptr && pace_.items_are_short() && item_ns >= kTrifleNs) {
+    worth_ns = std::min(kHelpWorthNs, item_ns * std::max<std::uint64_t>(window_ / 2, 2));
+  }
+  return unstarted() * item_ns >= worth_ns;
 }
 
 void WorkLine::wake_for_work() {
@@ -123,21 +131,31 @@ bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
     idle_.cancel();
     return true;
   }
-  const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
   const bool is_needed = unstarted() > 0 || helpers_are_at_it();
   if (!is_needed || watcher_.exchange(true, std::memory_order_seq_cst)) {
     idle_.wait(ticket);
     waking_.exchange(false, std::memory_order_seq_cst);
     return false;
   }
-  // What waits is little and moved when last looked at. If it does not move during the nap, whoever
-  // was at it is held up.
-  nap_ = helpers_are_at_it() ? std::min(2 * nap_, kNapMax) : kNap;
-  helped_before_nap_.store(helped_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  idle_.wait_for(ticket, nap_);
+  const bool stands_still = watch(ticket, leaving);
   waking_.exchange(false, std::memory_order_seq_cst);
   watcher_.exchange(false, std::memory_order_seq_cst);
-  return unstarted() > 0 && claim == claim_.load(std::memory_order_seq_cst);
+  return stands_still;
+}
+
+// Naps while helpers get on with what is there, at least once. What waits is little and moved when
+// last looked at: if it does not move during a nap, whoever was at it is held up, or gone.
+bool WorkLine::watch(EventCount::Ticket ticket, const std::function<bool()>& leaving) {
+  nanoseconds nap = kNap;
+  for (;;) {
+    const std::uint64_t claim = claim_.load(std::memory_order_seq_cst);
+    helped_before_nap_.store(helped_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    const bool was_called = idle_.wait_for(ticket, nap);
+    if (unstarted() > 0 && claim == claim_.load(std::memory_order_seq_cst)) return true;
+    if (was_called || leaving() || !helpers_are_at_it()) return false;
+    nap = std::min(2 * nap, kNapMax);
+    ticket = idle_.prepare_nap();
+  }
 }
 
 void WorkLine::note_pace(std::size_t worker, std::size_t item_count, nanoseconds took) {
@@ -146,6 +164,7 @@ void WorkLine::note_pace(std::size_t worker, std::size_t item_count, nanoseconds
   const double sample =
       std::max(1.0, static_cast<double>(took.count()) / static_cast<double>(item_count));
   seat.item_ns = Pace::blend(seat.item_ns, sample);
+  seat.lean = unstarted() <= 1 ? seat.lean + item_count : 0;
   pace_.note(sample, seat.item_ns);
 }
 
@@ -155,12 +174,19 @@ void WorkLine::note_help(nanoseconds took) {
   pace_.note(sample, help_ns_);
 }
 
+bool WorkLine::wants_help() const {
+  if (!pace_.items_are_short()) return false;
+  if (pace_.item_ns() < kTrifleNs) return true;
+  return active_.load(std::memory_order_relaxed) == 0 && !is_worth_waking();
+}
+
 bool WorkLine::may_stand_down(std::size_t worker) {
   if (released_ == nullptr || !pace_.items_are_short()) return false;
   Seat& seat = seats_[worker];
   const std::uint64_t released = released_->load(std::memory_order_relaxed);
   const bool moved = std::exchange(seat.released_seen, released) != released;
-  return moved && !is_worth_waking();
+  if (!moved || is_worth_waking()) return false;
+  return pace_.item_ns() < kTrifleNs || seat.lean >= kLeanItems;
 }
 
 // Whether a helper has taken something since the last nap.

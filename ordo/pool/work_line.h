@@ -89,10 +89,15 @@ class WorkLine {
 
   // ---- Helpers ----
 
-  // From now on workers count on who takes outputs: `released` is how many have been. Once, before
-  // anything is published.
-  void expect_helpers(const std::atomic<std::uint64_t>& released) { released_ = &released; }
-  bool items_are_short() const { return pace_.items_are_short(); }
+  // From now on workers count on who takes outputs: `released` is how many have been, and at most
+  // `window` more are published. Once, before anything is.
+  void expect_helpers(const std::atomic<std::uint64_t>& released, std::size_t window) {
+    released_ = &released;
+    window_ = window;
+  }
+  // Whether a helper would be of use. Items that are worth handing over, workers that are at it get
+  // on with.
+  bool wants_help() const;
   // Nobody has started `item`.
   bool is_unstarted(std::uint64_t item) const {
     return claim_.load(std::memory_order_acquire) <= item;
@@ -115,6 +120,10 @@ class WorkLine {
   // A helper that had to wait has taken an item: is somebody needed for what is behind it?
   void look_behind() {
     if (idle_.has_waiters() && unstarted() > 0) wake_for_work();
+  }
+  // The same for who waits without helping: pushers that wait for room wake nobody.
+  void call_for_work() {
+    if (active_.load(std::memory_order_relaxed) == 0) look_behind();
   }
   // How long an item took that a helper ran. One helper at a time.
   void note_help(std::chrono::nanoseconds took);
@@ -149,6 +158,7 @@ class WorkLine {
     std::uint64_t head_seen = 0;         // head_, as last read.
     std::uint64_t released_seen = 0;     // *released_, as last read.
     std::chrono::nanoseconds telling{};  // Spent on it since the last note_pace().
+    std::size_t lean = 0;                // Items it ran of late that had nothing behind them.
     double item_ns = 0;                  // Estimate of what an item costs; 0: none yet.
     bool was_idle = true;                // It has not had an item since it last waited.
   };
@@ -157,6 +167,7 @@ class WorkLine {
   void begin_work(Seat& seat);
   bool spin_for_work(std::size_t worker, const std::function<bool()>& leaving);
   bool sleep_until_needed(const std::function<bool()>& leaving);
+  bool watch(EventCount::Ticket ticket, const std::function<bool()>& leaving);
   bool helpers_are_at_it() const;
   bool is_worth_waking() const;
   void wake_for_work();
@@ -169,12 +180,12 @@ class WorkLine {
   std::atomic<std::uint32_t> active_{0};  // Workers that have had an item since they waited.
   std::atomic<bool> watcher_{false};      // A worker naps.
   std::atomic<bool> waking_{false};       // A wake-up is on its way.
-  std::chrono::nanoseconds nap_{};        // The watcher's: how long.
   std::atomic<std::uint64_t> helped_before_nap_{0};  // helped_, as the watcher last read it.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> helped_{0};  // The last item a helper took.
   double help_ns_ = 0;  // The helper's: estimate of what an item costs.
   alignas(kCacheLineBytes) Pace pace_;
-  const std::atomic<std::uint64_t>* released_ = nullptr;
+  const std::atomic<std::uint64_t>* released_ = nullptr;  // None: nobody will help.
+  std::size_t window_ = 0;
   EventCount idle_;
 
   static constexpr std::uint64_t kPublishedPerLook = 32;

@@ -60,6 +60,14 @@ class BasicEventCount {
     return ticket;
   }
 
+  // The same for a wait_for() by a thread that will look again in any case, and does not mind to
+  // sleep through a notification that comes just now: without the fence.
+  [[nodiscard]] Ticket prepare_nap() {
+    const Ticket ticket = epoch_.load(std::memory_order_acquire);
+    waiters_.fetch_add(kOneWaiter | kOneUnsignalled, std::memory_order_seq_cst);
+    return ticket;
+  }
+
   // Takes the announcement back without sleeping.
   void cancel() { leave(); }
 
