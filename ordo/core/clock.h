@@ -13,8 +13,8 @@
 //
 // Threads: any thread may call any function of a clock.
 // Bounds:  ManualClock keeps one entry for each thread that waits with a deadline.
-// Cost:    system now() is one clock_gettime in user space (rough_now(): a cheaper one that does not
-//          ask the hardware); manual now() is one atomic load.
+// Cost:    system now() is one clock_gettime in user space, rough_now() a cheaper one that does not
+//          ask the hardware; manual now() is one atomic load.
 #pragma once
 
 #include <atomic>
