@@ -11,8 +11,8 @@
 
 namespace ordo::bench {
 
-// One queue for all; who takes an event locks the stripe of its key before others may take the next.
-// So order holds, and a worker whose stripe is taken holds up everybody.
+// One queue for all; who takes an event locks the stripe of its key before others may take the
+// next. So order holds, and a worker whose stripe is taken holds up everybody.
 void run_striped_mutex(KeyedLoad& load) {
   std::mutex mutex;
   std::condition_variable arrived;

@@ -12,13 +12,13 @@
 // entity, or be made of several steps (handler.h); options.h says what can be chosen, docs/
 // dispatcher.md when to choose what.
 //
-// Every admitted event ends in exactly one way: processed, failed (given up by skip), dead-lettered,
-// dropped, or undone (listed by shutdown()). Events of an entity start in the order in which they
-// were admitted, and none starts before the one before it has ended.
+// Every admitted event ends in exactly one way: processed, failed (given up by skip), dead-
+// lettered, dropped, or undone (listed by shutdown()). Events of an entity start in the order in
+// which they were admitted, and none starts before the one before it has ended.
 //
 // Threads: any thread may call anything while the dispatcher exists. A handler, and any callback,
-//          may dispatch (to its own entity too), pause, resume and ask; shutdown() from there throws
-//          std::logic_error, and dispatch() there never blocks.
+//          may dispatch (to its own entity too), pause, resume and ask; shutdown() from there
+//          throws std::logic_error, and dispatch() there never blocks.
 // Bounds:  max_queued_per_key, max_queued; threads + 1 threads. An entity without events costs
 //          nothing, unless it has a state or positions: those are kept for idle_timeout.
 // Cost:    some 100 ns per event from dispatch to the end of an empty handler on two cores, striped

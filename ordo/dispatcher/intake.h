@@ -4,8 +4,8 @@
 //   Dispatched result = intake.dispatch("cart-17", event, nullptr);   // event is moved if admitted
 //
 // Threads: any.
-// Bounds:  max_queued_per_key events of an entity (those held back by a gap included), max_queued of
-//          all, each until it has ended; at the bound as `overflow` says.
+// Bounds:  max_queued_per_key events of an entity (those held back by a gap included), max_queued
+//          of all, each until it has ended; at the bound as `overflow` says.
 // Cost:    one short lock and one table look-up; with a position a second look-up and the clock.
 #pragma once
 

@@ -119,8 +119,9 @@ struct alignas(kCacheLineBytes) Shard {
 //
 // The lane's first events are the batch. The worker moves `done` on after each; whoever wants the
 // batch to end early (pause, shutdown) sets kRevoked and learns from the same word how far it has
-// come; a worker that is about to destroy an event says so there first (kLeaving). Done events are taken off the lane when the turn ends, or earlier by somebody who needs
-// the account to be exact now: `settled` of them are off already.
+// come; a worker that is about to destroy an event says so there first (kLeaving). Done events are
+// taken off the lane when the turn ends, or earlier by somebody who needs the account to be exact
+// now: `settled` of them are off already.
 template <class T>
 struct alignas(kCacheLineBytes) Turn {
   static constexpr std::size_t kBatchMax = 64;
