@@ -229,7 +229,7 @@ TEST_P(DispatcherStateTest, PositionsAreForgottenWithTheRest) {
 
 // Goal: whatever the reaper does meanwhile, nothing is lost, repeated, overtaken or run beside
 // another, and no state is cleaned up in use. Method: an idle limit of 1 ms, 8 threads that
-// dispatch to 50 entities with pauses around 1 ms. ORDO_REAPER_SECONDS sets how long (5; 60 in a long run).
+// dispatch to 50 entities with pauses around 1 ms, for ORDO_REAPER_SECONDS (5; 60 in a long run).
 TEST_P(DispatcherStateTest, TheReaperRaceLosesRepeatsAndOverlapsNothing) {
   constexpr std::size_t kKeys = 50;
   constexpr std::size_t kThreads = 8;

@@ -50,6 +50,14 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
         workers_("ordo-dispatch",
                  [this](std::size_t me, const std::stop_token&) { turns_.work(me); }) {}
 
+  // Also when start() could not make all its threads.
+  ~LaneEngine() override {
+    turns_.stop();
+    join();
+  }
+  LaneEngine(const LaneEngine&) = delete;
+  LaneEngine& operator=(const LaneEngine&) = delete;
+
   void start() {
     lanes_.keeper().start();
     workers_.grow(lanes_.settings().threads);
@@ -207,7 +215,7 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
     return undone;
   }
 
-  void join() override {
+  void join() final {
     workers_.stop();
     lanes_.keeper().stop();
   }

@@ -242,7 +242,7 @@ class Turns {
     return Ending::done;
   }
 
-  // The handler has done with `record`, which may be gone afterwards. True when the batch ends here.
+  // The handler has done with `record`, which may be gone afterwards. True: the batch ends here.
   static bool leave(Turn<T>& turn, Record& record) {
     constexpr std::uint32_t kLeaving = Turn<T>::kLeaving;
     std::uint32_t before = 0;
