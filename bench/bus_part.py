@@ -103,8 +103,8 @@ def section(cases, table, number, plot_lines):
     if loads:
         parts.append("## Bus: who loses under overload\n\nFour subscribers, one of each priority, "
                      "each of which burns the same processor time for every frame, 10,000 frames "
-                     "a second, queues of 256, critical_timeout 20 ms; percent of the frames "
-                     "dropped, by the demand as a multiple of what the machine has.\n")
+                     "a second, queues of 256, 256, 64 and 64, critical_timeout 20 ms; percent of "
+                     "the frames dropped, by the demand as a multiple of what the machine has.\n")
         parts.append(table(("load", *PRIORITIES),
                            [(f"{case['load']:.2f}" + ("*" if case["disturbed"] else ""),
                              *(f"{case[f'dropped_{name}']:.2f}" for name in PRIORITIES))

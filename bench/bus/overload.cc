@@ -17,8 +17,10 @@ constexpr std::array<const char*, 4> kNames = {"critical", "high", "normal", "be
 constexpr double kFramesPerSecond = 10'000;
 // Longer than a time slice: a critical worker that waits for a core is not given up.
 constexpr std::chrono::milliseconds kCriticalTimeout{20};
-// 26 ms of frames: what fills a queue is the load, and not that its worker waits for a core.
-constexpr std::size_t kFramesQueuedMax = 256;
+// For the two that matter 26 ms of frames, so that what fills a queue is the load, and not that its
+// worker waits for a core. Less for the others: what they have queued is still worked on when they
+// are shed already.
+constexpr std::array<std::size_t, 4> kCapacities = {256, 256, 64, 64};
 
 std::uint64_t thread_cpu_ns() {
   timespec time{};
@@ -44,7 +46,7 @@ Measures measure_overload(double load, std::size_t milliseconds) {
   std::vector<Subscription<std::uint64_t>> subscriptions;
   for (std::size_t i = 0; i < kNames.size(); ++i)
     subscriptions.push_back(
-        bus.subscribe(kNames[i], static_cast<Priority>(i), {.capacity = kFramesQueuedMax}));
+        bus.subscribe(kNames[i], static_cast<Priority>(i), {.capacity = kCapacities[i]}));
   std::vector<std::thread> workers;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     workers.emplace_back([&, i] {
