@@ -86,7 +86,8 @@ def section(cases, table, number, plot_lines):
     parts = ["## Bus: publishing one frame\n",
              "ns per publish; a frame of 64 bytes, queues of 128. Bursts of 32 are timed; after "
              "each the publisher waits until every subscriber has every frame, and a run in which "
-             "one is missing fails. For Ordo the figures count with mixed priorities.\n"]
+             "one is missing fails. For Ordo the figures count with mixed priorities. "
+             "critical_timeout is 0: with it a publish to a full critical queue waits.\n"]
     names = {}
     for case in chosen:
         names.setdefault(case["contender"], case["title"])
