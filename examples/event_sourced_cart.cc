@@ -74,7 +74,7 @@ int main() {
   Carts carts(ordo::steps(validate, apply),
               {.threads = 4,
                .on_failure = ordo::retry(2, std::chrono::milliseconds(1)).then_park(),
-               .on_error = [](const std::string&, const Event&, std::exception_ptr) {}});
+               .on_error = [](const std::string&, const Event&, const std::exception_ptr&) {}});
 
   replay(carts, "cart-17", {{"added", "tea", 4}, {"added", "cup", 9}, {"checked_out", "", 0}});
   replay(carts, "cart-18", {{"added", "pen", 2}, {"added", "ink", -7}, {"checked_out", "", 0}});

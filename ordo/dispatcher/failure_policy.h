@@ -93,7 +93,8 @@ class FailurePolicy {
     } else {
       static_assert(std::invocable<L&, const Key&, Event&>,
                     "a dead letter function takes (key, event) or (key, event, exception_ptr)");
-      letter_ = [fn = text.letter](const Key& key, Event& event, std::exception_ptr) mutable {
+      letter_ = [fn = text.letter](const Key& key, Event& event,
+                                   const std::exception_ptr&) mutable {
         std::invoke(fn, key, event);
       };
     }

@@ -37,13 +37,13 @@ class Intake {
 
   // `position` may be null. `owner` is who CallingOut knows the dispatcher by.
   Dispatched dispatch(KeyView key, Event& event, const Position* position, const void* owner) {
-    const Route route = lanes_.route(key);
-    const Dispatched result = attempt_twice(route, key, event, position);
+    Arrival arrival{lanes_.route(key), key, event, position};
+    const Dispatched result = attempt_twice(arrival);
     if (!is_refused(result)) return result;
     if (lanes_.settings().overflow == Overflow::block && !CallingOut::is_for(owner)) {
-      return wait_for_room(route, key, event, position);
+      return wait_for_room(arrival);
     }
-    Shard<T>& shard = lanes_[route.shard];
+    Shard<T>& shard = lanes_[arrival.route.shard];
     std::lock_guard lock(shard.lock);
     ++shard.account.rejected;
     return result;
@@ -70,60 +70,62 @@ class Intake {
  private:
   enum class Place : std::uint8_t { next, duplicate, behind_gap };
 
-  // What came of an attempt that somebody has to be told of once the lock is given back.
-  struct News {
-    std::optional<Record> dropped;
-    std::optional<Position> expected;  // There is a gap.
-    bool publish = false;
+  // An event that asks to come in, and what somebody has to be told of once the lock is given back.
+  struct Arrival {
+    const Route route;
+    const KeyView key;
+    Event& event;
+    const Position* const position;
     bool is_last_try = false;  // There is no place anywhere: dropping may make one.
+    std::optional<Record> dropped{};
+    std::optional<Position> expected{};  // There is a gap.
   };
 
   static bool is_refused(Dispatched result) {
     return result == Dispatched::key_full || result == Dispatched::full;
   }
 
-  Dispatched attempt_twice(const Route& route, KeyView key, Event& event,
-                           const Position* position) {
-    const Dispatched result = attempt(route, key, event, position, false);
+  Dispatched attempt_twice(Arrival& arrival) {
+    arrival.is_last_try = false;
+    const Dispatched result = attempt(arrival);
     if (result != Dispatched::full) return result;
     lanes_.collect_places();
-    return attempt(route, key, event, position, true);
+    arrival.is_last_try = true;
+    return attempt(arrival);
   }
 
-  Dispatched attempt(const Route& route, KeyView key, Event& event, const Position* position,
-                     bool is_last_try) {
-    Shard<T>& shard = lanes_[route.shard];
-    News news;
-    news.is_last_try = is_last_try;
+  Dispatched attempt(Arrival& arrival) {
+    Shard<T>& shard = lanes_[arrival.route.shard];
     Dispatched result = Dispatched::admitted;
+    bool publish = false;
     {
       std::lock_guard lock(shard.lock);
       if (shard.closed) return Dispatched::closed;
-      result = position == nullptr ? admit(route, shard, key, event, news)
-                                   : admit_at(route, shard, key, event, *position, news);
-      if (result == Dispatched::admitted) news.publish = lanes_.list(shard);
+      result = arrival.position == nullptr ? admit(shard, arrival) : admit_at(shard, arrival);
+      if (result == Dispatched::admitted) publish = lanes_.list(shard);
     }
-    if (news.publish) lanes_.lookout().publish(route.shard);
-    if (news.dropped) callbacks_.dropped(Key(key), *news.dropped->event);
-    if (news.expected && lanes_.settings().gaps != GapPolicy::accept && callbacks_.wants_gaps()) {
-      callbacks_.gap(Key(key), *news.expected, *position);
+    if (publish) lanes_.lookout().publish(arrival.route.shard);
+    if (arrival.dropped) callbacks_.dropped(Key(arrival.key), *arrival.dropped->event);
+    const bool tells = lanes_.settings().gaps != GapPolicy::accept && callbacks_.wants_gaps();
+    if (arrival.expected && tells) {
+      callbacks_.gap(Key(arrival.key), *arrival.expected, *arrival.position);
     }
     return result;
   }
 
-  Dispatched admit(const Route& route, Shard<T>& shard, KeyView key, Event& event, News& news) {
-    const typename Record::New record{key, event};
-    const auto id = lanes_.lane_id(route, key);
+  Dispatched admit(Shard<T>& shard, Arrival& arrival) {
+    const typename Record::New record{arrival.key, arrival.event};
+    const auto id = lanes_.lane_id(arrival.route, arrival.key);
     if (!lanes_.take_place(shard)) {
-      if (!news.is_last_try || !drop_oldest(shard, id, news)) return Dispatched::full;
+      if (!arrival.is_last_try || !drop_oldest(shard, id, arrival)) return Dispatched::full;
       if (!lanes_.take_place(shard)) return Dispatched::full;
     }
     Admission admission = shard.queue.push(id, record);
     if (admission == Admission::key_full) {
-      lanes_.settle_turns(route.shard);
+      lanes_.settle_turns(arrival.route.shard);
       admission = shard.queue.push(id, record);
     }
-    if (admission == Admission::key_full && drop_oldest(shard, id, news)) {
+    if (admission == Admission::key_full && drop_oldest(shard, id, arrival)) {
       admission = shard.queue.push(id, record);
     }
     if (admission != Admission::admitted) {
@@ -135,10 +137,10 @@ class Intake {
     return Dispatched::admitted;
   }
 
-  bool drop_oldest(Shard<T>& shard, typename T::LaneIdView id, News& news) {
-    if (lanes_.settings().overflow != Overflow::drop_oldest || news.dropped) return false;
-    news.dropped = shard.queue.drop_waiting(id);
-    if (!news.dropped) return false;
+  bool drop_oldest(Shard<T>& shard, typename T::LaneIdView id, Arrival& arrival) {
+    if (lanes_.settings().overflow != Overflow::drop_oldest || arrival.dropped) return false;
+    arrival.dropped = shard.queue.drop_waiting(id);
+    if (!arrival.dropped) return false;
     ++shard.account.dropped;
     lanes_.free_places(shard, 1);
     return true;
@@ -153,42 +155,43 @@ class Intake {
     return Place::behind_gap;
   }
 
-  Dispatched admit_at(const Route& route, Shard<T>& shard, KeyView key, Event& event,
-                      Position position, News& news) {
-    const std::uint32_t place = shard.memory.hold(route.hash, key);
+  Dispatched admit_at(Shard<T>& shard, Arrival& arrival) {
+    const std::uint32_t place = shard.memory.hold(arrival.route.hash, arrival.key);
     auto& memory = shard.memory[place];
-    const Place where = place_of(memory, position);
+    const bool waits = lanes_.settings().gaps == GapPolicy::wait;
+    const Place where = place_of(memory, *arrival.position);
     Dispatched result = Dispatched::duplicate;
     if (where == Place::duplicate) {
       ++shard.account.duplicates;
-    } else if (where == Place::behind_gap && lanes_.settings().gaps == GapPolicy::wait) {
-      result = hold_back(route, shard, key, event, position, memory);
+    } else if (where == Place::behind_gap && waits) {
+      result = hold_back(shard, arrival, memory);
     } else {
-      result = admit(route, shard, key, event, news);
+      result = admit(shard, arrival);
     }
     if (result == Dispatched::admitted) {
       memory.is_touched = true;
       if (where == Place::behind_gap) {
         ++shard.account.gaps;
-        news.expected = memory.next_position;
+        arrival.expected = memory.next_position;
       }
-      if (where == Place::next || lanes_.settings().gaps != GapPolicy::wait) {
-        memory.next_position = position + 1;
-        admit_held(route, shard, key, memory);
+      if (where == Place::next || !waits) {
+        memory.next_position = *arrival.position + 1;
+        admit_held(arrival.route, shard, arrival.key, memory);
       }
     }
     lanes_.release_memory(shard, place);
     return result;
   }
 
-  Dispatched hold_back(const Route& route, Shard<T>& shard, KeyView key, Event& event,
-                       Position position, Memory<Event, typename T::State>& memory) {
+  Dispatched hold_back(Shard<T>& shard, Arrival& arrival,
+                       Memory<Event, typename T::State>& memory) {
     const std::size_t held = memory.held ? memory.held->size() : 0;
-    const std::size_t queued = shard.queue.item_count(lanes_.lane_id(route, key));
+    const auto id = lanes_.lane_id(arrival.route, arrival.key);
+    const std::size_t queued = shard.queue.item_count(id);
     if (queued + held >= lanes_.settings().max_queued_per_key) return Dispatched::key_full;
     if (!lanes_.take_place(shard)) return Dispatched::full;
     if (!memory.held) memory.held = std::make_unique<std::map<Position, Event>>();
-    memory.held->emplace(position, std::move(event));
+    memory.held->emplace(*arrival.position, std::move(arrival.event));
     ++shard.held_count;
     ++shard.account.admitted;
     return Dispatched::admitted;
@@ -209,11 +212,10 @@ class Intake {
 
   // ---- Overflow::block
 
-  Dispatched wait_for_room(const Route& route, KeyView key, Event& event,
-                           const Position* position) {
+  Dispatched wait_for_room(Arrival& arrival) {
     for (;;) {
       const EventCount::Ticket ticket = lanes_.room().prepare();
-      const Dispatched result = attempt_twice(route, key, event, position);
+      const Dispatched result = attempt_twice(arrival);
       if (!is_refused(result)) {
         lanes_.room().cancel();
         return result;

@@ -5,7 +5,7 @@
 namespace ordo::dispatcher {
 
 void Keeper::start() {
-  thread_ = Thread("ordo-keeper", [this](std::stop_token) { run(); });
+  thread_ = Thread("ordo-keeper", [this](const std::stop_token&) { run(); });
 }
 
 void Keeper::call_by(TimePoint when) {

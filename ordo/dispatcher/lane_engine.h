@@ -198,7 +198,8 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
     }
     std::lock_guard one_at_a_time(shutdown_mutex_);
     if (std::exchange(is_shut_down_, true)) return {};
-    const TimePoint end = later(lanes_.clock().now(), std::max(deadline, deadline.zero()));
+    const TimePoint end =
+        later(lanes_.clock().now(), std::max(deadline, std::chrono::nanoseconds(0)));
     for (std::size_t i = 0; i < lanes_.shard_count(); ++i) {
       std::lock_guard lock(lanes_[i].lock);
       lanes_[i].closed = true;

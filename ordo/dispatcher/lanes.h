@@ -87,7 +87,7 @@ class Lanes {
     if constexpr (T::kStriped) {
       return route.stripe;
     } else {
-      return key;
+      return key;  // NOLINT(bugprone-return-const-ref-from-parameter): a view of a view.
     }
   }
 

@@ -81,10 +81,9 @@ bool Lookout::steal(std::size_t worker) {
     Seat& victim = seats_[(worker + i) % worker_count_];
     std::uint64_t bits = victim.own.load(std::memory_order_seq_cst);
     if (bits == 0) continue;
-    std::uint64_t wanted = 0;
-    for (int left = (std::popcount(bits) + 1) / 2; left > 0; --left) {
-      wanted |= std::uint64_t{1} << (63 - std::countl_zero(bits & ~wanted));
-    }
+    std::uint64_t wanted = bits;
+    for (int left = std::popcount(bits) / 2; left > 0; --left)
+      wanted &= wanted - 1;  // Without the lowest, which the victim comes to first.
     seats_[worker].own.fetch_or(wanted, std::memory_order_seq_cst);
     victim.own.fetch_and(~wanted, std::memory_order_seq_cst);
     return true;

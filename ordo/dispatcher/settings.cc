@@ -21,7 +21,10 @@ void check_range(std::size_t value, const std::string& field, std::size_t most) 
 }
 
 // The innermost CallingOut of this thread.
-thread_local CallingOut* innermost = nullptr;
+CallingOut*& innermost() {
+  thread_local CallingOut* call = nullptr;
+  return call;
+}
 
 }  // namespace
 
@@ -67,16 +70,16 @@ TimePoint later(TimePoint time, std::chrono::nanoseconds span) {
   return span > TimePoint::max() - time ? TimePoint::max() : time + span;
 }
 
-CallingOut::CallingOut(const void* owner) : owner_(owner), outer_(innermost) {
-  innermost = this;
+CallingOut::CallingOut(const void* owner) : owner_(owner), outer_(innermost()) {
+  innermost() = this;
 }
 
 CallingOut::~CallingOut() {
-  innermost = outer_;
+  innermost() = outer_;
 }
 
 bool CallingOut::is_for(const void* owner) {
-  for (const CallingOut* call = innermost; call != nullptr; call = call->outer_) {
+  for (const CallingOut* call = innermost(); call != nullptr; call = call->outer_) {
     if (call->owner_ == owner) return true;
   }
   return false;

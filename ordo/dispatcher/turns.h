@@ -50,6 +50,7 @@ class Turns {
         callbacks_(callbacks),
         handler_(std::move(handler)),
         ender_(ender),
+        step_count_(handler_->step_count()),
         is_async_(handler_->has_async_step()),
         takes_one_(is_async_ || (T::kStriped && T::kHasState) ||
                    lanes.settings().overflow != Overflow::reject) {}
@@ -120,6 +121,13 @@ class Turns {
     TimePoint due;
   };
 
+  // How a turn on a worker went.
+  struct Outcome {
+    Ending ending = Ending::done;
+    std::exception_ptr error;  // Of the last event, if it failed.
+    Sentence sentence;         // Likewise.
+  };
+
   // How fast a worker gets on; its own.
   struct Pace {
     TimePoint now;           // As last read.
@@ -137,13 +145,12 @@ class Turns {
     for (std::size_t turns = 0; turns < kTurnsPerVisit; ++turns) {
       if (!begin(me, index, turn, pace.now)) break;
       lock.unlock();
-      std::exception_ptr error;
-      const Ending ending = run(static_cast<std::uint32_t>(index), turn, error);
-      std::optional<Sentence> sentence;
-      if (ending == Ending::failed) sentence = judge(index, turn, error);
+      Outcome outcome;
+      outcome.ending = run(static_cast<std::uint32_t>(index), turn, outcome.error);
+      if (outcome.ending == Ending::failed) outcome.sentence = judge(index, turn, outcome.error);
       const std::optional<TimePoint> now = keep_pace(me, turn, pace);
       lock.lock();
-      end(me, index, turn, ending, sentence, std::move(error));
+      end(me, index, turn, outcome);
       if (now) note_pace(me, shard, *now, pace);
       if (!lanes_.has_listeners(shard)) continue;
       lock.unlock();
@@ -263,7 +270,7 @@ class Turns {
 
   Ending run_event(std::uint32_t index, Turn<T>& turn, Record& record, std::exception_ptr& error) {
     const Key& key = Lanes<T>::key_of(*turn.lane_id, record);
-    while (record.step < handler_->step_count()) {
+    while (record.step < step_count_) {
       StepCall<State> call{nullptr, ender_, {index, turn.lane, record.turn}};
       std::exception_ptr thrown;
       try {
@@ -279,6 +286,7 @@ class Turns {
         error = thrown;
       }
       if (ending != Ending::done) return ending;
+      if (record.step + 1U == step_count_) break;  // Done: the record is not touched again.
       ++record.step;
       record.attempt = 0;
     }
@@ -375,15 +383,14 @@ class Turns {
 
   // ---- the end of a turn
 
-  void end(std::size_t me, std::size_t index, Turn<T>& turn, Ending ending,
-           const std::optional<Sentence>& sentence, std::exception_ptr error) {
+  void end(std::size_t me, std::size_t index, Turn<T>& turn, Outcome& outcome) {
     Shard<T>& shard = lanes_[index];
     if (shard.ended) return end_late(shard, turn);
-    if (ending == Ending::pending) return;
+    if (outcome.ending == Ending::pending) return;
     lanes_.settle(turn, shard);
     turn.shard.store(Turn<T>::kNowhere, std::memory_order_relaxed);
-    if (sentence) {
-      carry_out(shard, turn.lane, *sentence, std::move(error));
+    if (outcome.ending == Ending::failed) {
+      carry_out(shard, turn.lane, outcome.sentence, std::move(outcome.error));
     } else {
       shard.queue.give_back(turn.lane);
     }
@@ -425,7 +432,7 @@ class Turns {
     } else {
       lanes_.release_memory(shard, std::exchange(record.memory, kNoIndex));
       record.attempt = 0;
-      if (++record.step == handler_->step_count()) {
+      if (++record.step == step_count_) {
         gone = std::exchange(record.event, std::nullopt);
         shard.queue.pop(name.lane, 1);
         ++shard.account.processed;
@@ -454,6 +461,7 @@ class Turns {
   Callbacks<Key, Event, State>& callbacks_;
   const std::unique_ptr<Handler<Key, Event, State>> handler_;
   TurnEnder* const ender_;
+  const std::size_t step_count_;
   const bool is_async_;
   const bool takes_one_;  // A turn is one event.
   NoState no_state_;

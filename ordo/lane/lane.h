@@ -125,8 +125,14 @@ struct LaneList {
   std::size_t count = 0;
 };
 
+// An item that needs two cache lines anyway does not begin in the middle of one.
 template <class Item>
-struct LaneItem {
+inline constexpr std::size_t kItemAlignment = sizeof(Item) > 56 && sizeof(Item) <= 124
+                                                  ? 64
+                                                  : alignof(Item);
+
+template <class Item>
+struct alignas(kItemAlignment<Item>) alignas(Item) LaneItem {
   LaneItem() {}
   LaneItem(const LaneItem&) = delete;
   LaneItem& operator=(const LaneItem&) = delete;
