@@ -49,8 +49,9 @@ struct Visits {
   std::string check() { return overlaps.load() == 0 ? "" : "two were inside"; }
 };
 
+using TwoThreads = Visits<2, 2>;
+
 TEST(BiasedLock, TwoThreadsAreNeverInsideTogether) {
-  using TwoThreads = Visits<2, 2>;
   ORDO_EXPECT_RIGHT(TwoThreads, {});
   ORDO_EXPECT_RIGHT(TwoThreads, {.store_buffers = true});
 }
@@ -69,7 +70,6 @@ TEST(BiasedLock, TheOwnerAndTwoOthersAreNeverInsideTogether) {
 }
 
 TEST(BiasedLock, WithoutTheHeavyFenceAStoreBufferLetsTwoIn) {
-  using TwoThreads = Visits<2, 2>;
   ORDO_EXPECT_WRONG(TwoThreads, (ExploreOptions{.store_buffers = true, .membarrier = false}),
                     "two were inside");
 }
