@@ -49,9 +49,8 @@ class BasicBiasedLock {
 
   // The same for a thread that says who it is. REQUIRES: even, not 0, and nobody else's.
   void lock_as(Thread me) {
-    while (!try_enter_as_owner(me)) {
-      if (take_shared(me)) return;
-    }
+    if (!try_enter_as_owner(me)) [[unlikely]]
+      lock_slowly(me);
   }
 
  private:
@@ -73,6 +72,12 @@ class BasicBiasedLock {
       return true;
     inside_.store(false, std::memory_order_release);
     return false;
+  }
+
+  [[gnu::noinline]] void lock_slowly(Thread me) {
+    while (!take_shared(me)) {
+      if (try_enter_as_owner(me)) return;
+    }
   }
 
   // True: the caller holds the lock, which is shared now. False: the caller has become the owner.
