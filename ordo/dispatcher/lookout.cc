@@ -68,10 +68,10 @@ bool Lookout::take_common(Seat& seat) {
   std::uint64_t bits = common_.load(std::memory_order_relaxed);
   if (bits == 0) return false;
   let_gather(seat);
-  // First its own word, then the common one: a bit is never out of sight.
-  bits = common_.load(std::memory_order_seq_cst);
+  // First out of the common word, then into its own: a bit that is taken is taken once. The other
+  // way round, its later removal could hit a bit that was published meanwhile.
+  bits = common_.exchange(0, std::memory_order_seq_cst);
   seat.own.fetch_or(bits, std::memory_order_seq_cst);
-  common_.fetch_and(~bits, std::memory_order_seq_cst);
   return bits != 0;
 }
 
@@ -84,8 +84,9 @@ bool Lookout::steal(std::size_t worker) {
     std::uint64_t wanted = bits;
     for (int left = std::popcount(bits) / 2; left > 0; --left)
       wanted &= wanted - 1;  // Without the lowest, which the victim comes to first.
-    seats_[worker].own.fetch_or(wanted, std::memory_order_seq_cst);
-    victim.own.fetch_and(~wanted, std::memory_order_seq_cst);
+    const std::uint64_t taken = victim.own.fetch_and(~wanted, std::memory_order_seq_cst) & wanted;
+    if (taken == 0) continue;  // Somebody was faster.
+    seats_[worker].own.fetch_or(taken, std::memory_order_seq_cst);
     return true;
   }
   return false;

@@ -2,8 +2,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -193,6 +195,67 @@ TEST(LookoutTest, ASleepingWorkerIsWokenByWork) {
     lookout.wake_all();
     worker.join();
   }
+}
+
+// Goal: no published shard is forgotten, whoever takes its bit from whom. Method: workers and
+// publishers without choreography, on few shards, so that bits are taken and stolen all the time;
+// a bit that is lost leaves its shard's work undone, and the watchdog says so.
+TEST(LookoutStressTest, NoShardIsForgotten) {
+  Watchdog watchdog("LookoutStressTest");
+  constexpr std::size_t kShards = 6;
+  constexpr std::size_t kWorkers = 3;
+  constexpr int kPublishes = 30'000;
+  struct Shard {
+    std::mutex mutex;
+    int ready = 0;
+    bool listed = false;
+  };
+  std::vector<Shard> shards(kShards);
+  Lookout lookout(kWorkers);
+  std::atomic<bool> leaving = false;
+  std::atomic<int> done = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t me = 0; me < kWorkers; ++me) {
+    threads.emplace_back([&, me] {
+      while (!leaving) {
+        const std::size_t index = lookout.next(me);
+        if (index == Lookout::kNone) {
+          lookout.await_work(me, [&] { return leaving.load(); });
+          continue;
+        }
+        Shard& shard = shards[index];
+        std::lock_guard guard(shard.mutex);
+        if (shard.ready > 0) {
+          --shard.ready;
+          ++done;
+        }
+        if (shard.ready == 0) {
+          shard.listed = false;
+          lookout.drop(me, index);
+        }
+        lookout.leave_behind(me, shard.ready > 0);
+      }
+    });
+  }
+  for (std::size_t publisher = 0; publisher < 2; ++publisher) {
+    threads.emplace_back([&, publisher] {
+      for (int n = 0; n < kPublishes; ++n) {
+        const std::size_t index = (static_cast<std::size_t>(n) * 7 + publisher) % kShards;
+        bool publishes = false;
+        {
+          std::lock_guard guard(shards[index].mutex);
+          ++shards[index].ready;
+          publishes = !std::exchange(shards[index].listed, true);
+        }
+        if (publishes) lookout.publish(index);
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return done == 2 * kPublishes; }));
+  leaving = true;
+  lookout.wake_all();
+  for (std::thread& thread : threads)
+    thread.join();
 }
 
 TEST(LookoutTest, AWorkerThatIsToLeaveWakesUp) {
