@@ -232,8 +232,10 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
         std::lock_guard lock(shard.lock);
         if (shard.ended) continue;
         shard.queue.wake(now);
+        lanes_.shrink(shard, now);
         publish = lanes_.list(shard);
         again = std::min(again, shard.queue.next_due().value_or(TimePoint::max()));
+        again = std::min(again, shard.shrink_at.value_or(TimePoint::max()));
       }
       if (publish) lanes_.lookout().publish(i);
       again = std::min(again, reaper_.reap(i, now));

@@ -169,11 +169,17 @@ class Lanes {
     keeper_.call_by(later(now, settings_.idle_timeout));
   }
 
-  // Gives memory back when the last of many lanes is gone.
-  void shrink(Shard<T>& shard) {
-    if (shard.lanes_peak <= kLanesKept || shard.queue.key_count() > 0) return;
-    shard.queue.shrink();
-    shard.lanes_peak = 0;
+  // The last of many lanes may be gone: if none is there after idle_timeout either, the memory is
+  // given back. At once would be too soon, as a shard that is busy is empty every other moment.
+  void plan_shrink(Shard<T>& shard) {
+    if (shard.lanes_peak <= kLanesKept || shard.queue.key_count() > 0 || shard.shrink_at) return;
+    shard.shrink_at = later(clock().now(), settings_.idle_timeout);
+    keeper_.call_by(*shard.shrink_at);
+  }
+  void shrink(Shard<T>& shard, TimePoint now) {
+    if (!shard.shrink_at || *shard.shrink_at > now) return;
+    shard.shrink_at.reset();
+    if (shard.queue.shrink()) shard.lanes_peak = 0;
   }
   void note_lanes(Shard<T>& shard) {
     if (shard.queue.key_count() > shard.lanes_peak) shard.lanes_peak = shard.queue.key_count();

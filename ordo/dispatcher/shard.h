@@ -107,7 +107,8 @@ struct alignas(kCacheLineBytes) Shard {
   std::uint64_t random = 0;
   std::size_t held_count = 0;
   std::size_t lanes_peak = 0;
-  std::size_t endings = 0;  // States being cleaned up by the keeper.
+  std::optional<TimePoint> shrink_at;  // When to give memory back, if it is empty then.
+  std::size_t endings = 0;             // States being cleaned up by the keeper.
   Account account;
   KeyedQueue<typename T::LaneId, typename T::Record> queue;
   IdleTable<typename T::Key, Memory<typename T::Event, typename T::State>> memory;

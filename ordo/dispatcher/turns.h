@@ -395,7 +395,7 @@ class Turns {
       shard.queue.give_back(turn.lane);
     }
     lanes_.release_memory(shard, turn.memory);
-    lanes_.shrink(shard);
+    lanes_.plan_shrink(shard);
     if (lanes_.list(shard)) lanes_.lookout().keep(me, index);
   }
 
@@ -440,7 +440,7 @@ class Turns {
       }
       shard.queue.give_back(name.lane);
     }
-    lanes_.shrink(shard);
+    lanes_.plan_shrink(shard);
     const bool publish = lanes_.list(shard);
     const bool is_quiet = Lanes<T>::shard_is_at_rest(shard);
     lock.unlock();
