@@ -18,8 +18,8 @@
 //      taken out first, so it is never removed where it was just set anew.
 //   2. While a bit is set and a worker sleeps, somebody will look again: a worker looks around, or
 //      a watcher naps (it looks every kWatch), or a wake-up is on its way, or the bit is with a
-//      worker that has not called out yet and sees to it before it does (leave_behind). Publishing is a
-//      read-modify-write followed by a look at the sleepers; going to sleep is an announcement
+//      worker that has not called out yet and sees to it before it does (leave_behind). Publishing
+//      is a read-modify-write followed by a look at the sleepers; going to sleep is an announcement
 //      followed by a look at the words (EventCount).
 //   3. A wake-up, some 7 us, is saved only where it does not help: while a worker looks around,
 //      while another wake-up is on its way, and while a watcher naps and what waits is less work
