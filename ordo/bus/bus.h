@@ -17,7 +17,7 @@
 //          for critical_timeout at most, except for a subscriber with Overflow::block.
 // Cost:    publish(): some 60 ns and the frame's allocation, whatever the number of subscribers,
 //          while no queue is near its watermark; then up to 5 ns for each. No allocation but the
-//          frame's, and that only if somebody takes it. Idle: nothing.
+//          frame's, and not even that while all queues stay full. Idle: nothing.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,8 @@ class Bus;
 
 // One subscriber's end of a bus. Movable; destroying it unsubscribes.
 //
-// Threads: any may pop, and share the frames; moving and destroying is for one owner.
+// Threads: any may pop, and share the frames; moving and destroying is for one owner, while nobody
+//          begins to pop. Who waits in pop() already is woken, and gets nothing.
 template <class Frame>
 class Subscription {
  public:
@@ -88,7 +89,11 @@ class Subscription {
     return FrameRef<Frame>(frame);
   }
   std::optional<FrameRef<Frame>> pop_until(TimePoint deadline) {
-    return core_ ? wrap(core_->pop(*subscriber_, deadline)) : std::nullopt;
+    if (auto frame = try_pop()) return frame;
+    // Who waits must outlast this subscription: destroying it is one of the ways to end the wait.
+    const std::shared_ptr<bus::BusCore> core = core_;
+    const std::shared_ptr<bus::Subscriber> subscriber = subscriber_;
+    return core ? wrap(core->pop(*subscriber, deadline)) : std::nullopt;
   }
 
   std::shared_ptr<bus::BusCore> core_;
@@ -138,9 +143,10 @@ class Bus {
   PublishResult publish(Frame&& frame, std::optional<TimePoint> deadline = std::nullopt) {
     return publish_made([&] { return FrameRef<Frame>::make(std::move(frame)); }, deadline);
   }
-  // Shares a frame that exists.
+  // Shares a frame that exists. Throws std::invalid_argument for one that was moved from.
   PublishResult publish(const FrameRef<Frame>& frame,
                         std::optional<TimePoint> deadline = std::nullopt) {
+    if (frame.node_ == nullptr) bus::require(false, "frame was moved from: there is nothing in it");
     return publish_made([&] { return frame; }, deadline);
   }
 
@@ -163,7 +169,7 @@ class Bus {
     const auto call = [](void* opaque) {
       auto& given = *static_cast<Context*>(opaque);
       FrameRef<Frame> frame = given.make();
-      if (given.self.frame_bytes_) frame.node_->bytes.store(given.self.frame_bytes_(*frame));
+      if (given.self.frame_bytes_) frame.node_->set_size(given.self.frame_bytes_(*frame));
       return std::exchange(frame.node_, nullptr);
     };
     return core_->publish({call, &context}, deadline);

@@ -175,6 +175,33 @@ TEST(BusSignalTest, UnsubscribingGivesTheBytesBack) {
   EXPECT_EQ(bus.publish(std::string("y")).sent, 1U);
 }
 
+TEST(BusSignalTest, AFrameSharedByTwoBusesIsTakenOffBothBudgets) {
+  const auto size = [](const std::string& frame) { return frame.size(); };
+  Bus<std::string> left({.bytes_max = 1000, .frame_bytes = size});
+  Bus<std::string> right({.bytes_max = 1000, .frame_bytes = size});
+  auto one = left.subscribe("one", Priority::best_effort);
+  auto two = right.subscribe("two", Priority::best_effort);
+  for (int n = 0; n < 20; ++n) {
+    const auto frame = FrameRef<std::string>::make(std::string(300, 'x'));
+    EXPECT_EQ(left.publish(frame).sent, 1U) << n;
+    EXPECT_EQ(right.publish(frame).sent, 1U) << n;
+    pop_many(one, 1);
+    pop_many(two, 1);
+  }
+}
+
+TEST(BusSignalTest, TheFirstSizeOfAFrameIsTheOneThatCounts) {
+  std::size_t size = 100;
+  Bus<int> bus({.bytes_max = 1000, .frame_bytes = [&size](const int& /*frame*/) { return size; }});
+  auto best = bus.subscribe("best", Priority::best_effort);
+  const auto frame = FrameRef<int>::make(1);
+  EXPECT_EQ(bus.publish(frame).sent, 1U);
+  size = 900;  // It has grown, says the function: 900 would be taken off where 100 were added.
+  EXPECT_EQ(bus.publish(frame).sent, 1U);
+  pop_many(best, 2);
+  EXPECT_EQ(bus.publish(frame).sent, 1U);
+}
+
 TEST(BusPolicyTest, DropOldestKeepsTheNewestFrames) {
   Bus<int> bus;
   auto one =

@@ -88,6 +88,16 @@ TEST(BusTest, AFrameThatExistsIsPublishedWithoutACopy) {
   EXPECT_EQ(one.pop()->get(), frame.get());
 }
 
+TEST(BusTest, AFrameThatWasMovedFromIsRefused) {
+  Bus<int> bus;
+  auto one = bus.subscribe("one");
+  auto frame = FrameRef<int>::make(3);
+  const auto other = std::move(frame);
+  EXPECT_THROW(bus.publish(frame), std::invalid_argument);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(bus.publish(other).sent, 1U);
+  EXPECT_EQ(bus.stats().published, 1U);
+}
+
 TEST(BusTest, AFrameThatCannotBeCopiedIsMoved) {
   Bus<std::unique_ptr<int>> bus;
   auto one = bus.subscribe("one");
@@ -276,6 +286,16 @@ TEST(BusTest, DestroyingASubscriptionUnsubscribes) {
   EXPECT_TRUE(bus.stats().subscribers.empty());
   auto again = bus.subscribe("one");
   EXPECT_EQ(bus.publish(1).sent, 1U);
+}
+
+TEST(BusTest, DestroyingASubscriptionWakesWhoeverWaitsForAFrame) {
+  ManualClock clock;
+  Bus<int> bus({.clock = &clock});
+  std::optional<Subscription<int>> one(bus.subscribe("one"));
+  Background consumer([&] { EXPECT_FALSE(one->pop_for(1h)); });
+  clock.wait_for_waiters(1);
+  one.reset();
+  EXPECT_TRUE(consumer.finished());
 }
 
 TEST(BusTest, AMovedSubscriptionStaysSubscribed) {

@@ -79,6 +79,27 @@ TEST(BusWaitingTest, WithWatermarksOfOneNobodyIsShedForAFullCriticalQueue) {
   EXPECT_TRUE(publisher.finished());
 }
 
+TEST_F(BusWaiting, ThoseThatAreShedForAFullCriticalQueueAreCountedBeforeTheWait) {
+  auto one = small("one", Priority::critical, Overflow::drop_newest);
+  auto two = small("two", Priority::critical, Overflow::drop_newest);
+  auto peer = bus_.subscribe("peer", Priority::critical);
+  auto high = bus_.subscribe("high", Priority::high);
+  auto normal = bus_.subscribe("normal");
+  EXPECT_EQ(bus_.publish(1).sent, 5U);
+  PublishResult result;
+  Background publisher([&] { result = bus_.publish(2); });
+  clock_.wait_for_waiters(1);
+  const BusStats stats = bus_.stats();
+  EXPECT_EQ(stats.subscribers.at("peer").sent, 2U);
+  EXPECT_EQ(stats.subscribers.at("high").dropped, 1U);  // A load of 1 is above their watermarks.
+  EXPECT_EQ(stats.subscribers.at("normal").dropped, 1U);
+  EXPECT_EQ(stats.subscribers.at("one").dropped, 0U);  // Not yet.
+  clock_.advance(5ms);
+  ASSERT_TRUE(publisher.finished());
+  EXPECT_EQ(result.sent, 1U);
+  EXPECT_EQ(result.dropped, 4U);
+}
+
 TEST_F(BusWaiting, SubscribeAndUnsubscribeReturnWhileAPublisherWaits) {
   auto one = small("one", Priority::critical, Overflow::drop_newest);
   auto two = small("two", Priority::critical, Overflow::drop_newest);

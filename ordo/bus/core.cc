@@ -81,14 +81,15 @@ BusCore::Step BusCore::try_publish(Offer& offer) {
       make_room_in_log(roster, tail);
       continue;
     }
-    // Last, so that the verdict is not made again, with less load, for a queue emptied for it.
-    if (!evict(roster, tail, verdict, offer)) {
-      StdAtomics::yield();
-      continue;
-    }
+    verdict.evictions.for_each([&](std::size_t seat) {
+      offer.pops_needed[seat] = roster.member_at(seat, tail)->pops_needed(tail);
+    });
     if (!word_.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst)) continue;
-    if (verdict.taker_count != roster.size()) give_back(roster, verdict);
+    const bool all_take = verdict.taker_count == roster.size();
+    if (!all_take) give_back(roster, verdict);
+    evict(roster, tail, verdict, offer);
     write(tail, verdict, roster, offer);
+    if (!all_take) ring_for_places(roster, verdict.takers, tail + 1);
     offer.result.sent = verdict.taker_count;
     offer.result.dropped = roster.size() - verdict.taker_count - verdict.waiter_count;
     if (verdict.waiter_count == 0) return Step::done;
@@ -107,15 +108,14 @@ void BusCore::drop_for_all(Roster& roster, std::uint64_t tail, const Verdict& ve
   is_stuck_.store(true, std::memory_order_relaxed);
 }
 
-bool BusCore::evict(const Roster& roster, std::uint64_t tail, const Verdict& verdict,
+void BusCore::evict(const Roster& roster, std::uint64_t position, const Verdict& verdict,
                     Offer& offer) {
-  bool all_have_room = true;
   verdict.evictions.for_each([&](std::size_t seat) {
-    FrameNode* frame = nullptr;
-    if (!roster.member_at(seat, tail)->evict(tail, frame)) all_have_room = false;
-    if (frame != nullptr) offer.drop_later(taken(frame));
+    Subscriber* subscriber = roster.member_at(seat, position);
+    const auto drop = [&](FrameNode* frame) { offer.drop_later(taken(frame)); };
+    while (!subscriber->evict(position, offer.pops_needed[seat], drop))
+      StdAtomics::yield();
   });
-  return all_have_room;
 }
 
 void BusCore::make_room_in_log(const Roster& roster, std::uint64_t tail) {
@@ -150,7 +150,19 @@ void BusCore::give_back(const Roster& roster, const Verdict& verdict) {
       subscriber->passed.fetch_add(1, std::memory_order_relaxed);
       subscriber->pending.fetch_add(1, std::memory_order_relaxed);
     }
-    subscriber->skipped.fetch_add(1, std::memory_order_relaxed);
+    subscriber->skipped.fetch_add(1, std::memory_order_seq_cst);
+  }
+}
+
+void BusCore::ring_for_places(const Roster& roster, const SeatSet& takers, std::uint64_t tail) {
+  if (!bell_.has_waiters()) [[likely]]
+    return;
+  for (const std::shared_ptr<Subscriber>& subscriber : roster.members()) {
+    if (takers.has(subscriber->seat())) continue;
+    if (subscriber->pending.load(std::memory_order_relaxed) == 0) continue;
+    if (subscriber->fill(tail) >= subscriber->capacity()) continue;
+    bell_.ring();
+    return;
   }
 }
 
@@ -159,11 +171,7 @@ void BusCore::write(std::uint64_t position, const Verdict& verdict, const Roster
   FrameNode* frame = nullptr;
   if (verdict.taker_count > 0) {
     const auto count = static_cast<std::uint32_t>(verdict.taker_count);
-    if (settings_.bytes_max > 0) {
-      FrameNode* node = offer.frame();
-      if (node->queued.fetch_add(count, std::memory_order_relaxed) == 0)
-        bytes_queued_.fetch_add(node->bytes.load(std::memory_order_relaxed));
-    }
+    if (settings_.bytes_max > 0) bytes_queued_.fetch_add(offer.frame()->enter_queues(this, count));
     frame = offer.give(count, verdict.waiter_count == 0);
     if (is_stuck_.load(std::memory_order_relaxed))
       is_stuck_.store(false, std::memory_order_relaxed);
@@ -235,11 +243,12 @@ void BusCore::serve_waiters(Offer& offer) {
         offer.waiters.remove(subscriber->seat());
       } else {
         subscriber->passed.fetch_add(1, std::memory_order_relaxed);
-        subscriber->skipped.fetch_add(1, std::memory_order_relaxed);
+        subscriber->skipped.fetch_add(1, std::memory_order_seq_cst);
       }
     }
     verdict.waiter_count = offer.waiters.any() ? 1 : 0;  // Whether the frame is needed again.
     write(tail, verdict, roster, offer);
+    ring_for_places(roster, verdict.takers, tail + 1);
     offer.result.sent += verdict.taker_count;
     return;
   }
@@ -260,8 +269,7 @@ void BusCore::drop_waiters(Offer& offer, bool blocking_ones_too) {
 }
 
 FrameNode* BusCore::taken(FrameNode* frame) {
-  if (settings_.bytes_max > 0 && frame->queued.fetch_sub(1, std::memory_order_relaxed) == 1)
-    bytes_queued_.fetch_sub(frame->bytes.load(std::memory_order_relaxed));
+  if (settings_.bytes_max > 0) bytes_queued_.fetch_sub(frame->leave_queue(this));
   return frame;
 }
 
@@ -291,8 +299,14 @@ FrameNode* BusCore::pop(Subscriber& subscriber, TimePoint deadline) {
       continue;
     }
     if (deadline != TimePoint::max() && settings_.clock->now() >= deadline) return nullptr;
-    chain_.doze(subscriber, *settings_.clock, deadline,
-                [&] { return is_closed() || subscriber.has_left() || subscriber.has_frame(); });
+    if (subscriber.may_have_frame(tail_of(word))) {
+      StdAtomics::yield();
+      continue;
+    }
+    chain_.doze(subscriber, *settings_.clock, deadline, [&] {
+      const Word last = word_.load(std::memory_order_seq_cst);
+      return is_closed(last) || subscriber.has_left() || subscriber.may_have_frame(tail_of(last));
+    });
   }
 }
 

@@ -12,11 +12,12 @@
 //   1. rosters_[version % 2] is the roster of the word's version. A version is two changes old only
 //      after all publishers that may use it have left the gate.
 //   2. A position is claimed once. Its claimant writes and stamps the slot without waiting for
-//      anybody.
+//      anybody but the claimants of earlier positions.
 //   3. A position below lap_horizon_ may be written: all cursors have passed the one that was in
 //      its slot before, and that one is published.
-//   4. The fill of a subscriber never exceeds its capacity: claiming counts a place for everybody
-//      before any is given back (Subscriber).
+//   4. The frames written and not taken never exceed a subscriber's capacity: claiming counts a
+//      place for everybody before any is given back, and who claims a place in a full queue drops
+//      its oldest frame before writing (Subscriber).
 //
 // Threads: any, all calls. None of its own.
 // Bounds:  FrameLog::kSlots slots, kSubscribersMax subscribers, the capacity of each.
@@ -103,14 +104,17 @@ class BusCore {
 
   double load_from_outside() const;
   Step try_publish(Offer& offer);
-  // Drops the oldest frames of those who asked for it. False when one is not yet written.
-  bool evict(const Roster& roster, std::uint64_t tail, const Verdict& verdict, Offer& offer);
+  // Drops the oldest frames of those who asked for it, once the position is claimed: a frame goes
+  // only for one that comes.
+  void evict(const Roster& roster, std::uint64_t position, const Verdict& verdict, Offer& offer);
   void make_room_in_log(const Roster& roster, std::uint64_t tail);
   void await_published(std::uint64_t end);
   // Writes the frame to a claimed position and wakes who sleeps.
   void write(std::uint64_t position, const Verdict& verdict, const Roster& roster, Offer& offer);
   void drop_for_all(Roster& roster, std::uint64_t tail, const Verdict& verdict, bool plain);
-  static void give_back(const Roster& roster, const Verdict& verdict);
+  void give_back(const Roster& roster, const Verdict& verdict);
+  // Whoever waits for a place may have looked while it was claimed, and have to look again.
+  void ring_for_places(const Roster& roster, const SeatSet& takers, std::uint64_t tail);
   void await_room(Offer& offer, TimePoint deadline);
   // Sends to those of the waiters that have room by now; gives up on those that have left.
   void serve_waiters(Offer& offer);

@@ -8,6 +8,7 @@
 // Cost:    an allocation per frame (make), a read-modify-write per copy and per drop.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +22,41 @@ namespace bus {
 struct FrameNode {
   explicit FrameNode(void (*destroy_node)(FrameNode*)) : destroy(destroy_node) {}
 
+  static constexpr std::size_t kNoSize = ~std::size_t{0};
+
   std::atomic<std::uint32_t> owners{1};
-  std::atomic<std::uint32_t> queued{0};  // Queues it waits in; kept only if there is a byte budget.
-  std::atomic<std::size_t> bytes{0};     // Likewise.
+  // What follows is kept only for byte budgets. The first bus that has one counts the frame once,
+  // by `queued`; any other that gets the same frame counts it for each queue.
+  std::atomic<std::uint32_t> queued{0};  // Queues of `budget` it waits in.
+  std::atomic<std::size_t> bytes{kNoSize};
+  std::atomic<const void*> budget{nullptr};
   void (*destroy)(FrameNode*);
   FrameNode* next = nullptr;  // Of a list of nodes without owners, which wait to be destroyed.
 
   void add_owners(std::uint32_t count) { owners.fetch_add(count, std::memory_order_relaxed); }
   // True when the caller was the last owner and has to destroy it.
   [[nodiscard]] bool drop_owner() { return owners.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  // The first size it is given is the one that counts, so that what is added is what is taken off.
+  void set_size(std::size_t size) {
+    std::size_t none = kNoSize;
+    bytes.compare_exchange_strong(none, std::min(size, kNoSize - 1), std::memory_order_relaxed);
+  }
+  // What the budget of `bus` grows by when `count` of its queues take the frame, and what it
+  // shrinks by when one has given it up.
+  // REQUIRES: it has a size.
+  [[nodiscard]] std::size_t enter_queues(const void* bus, std::uint32_t count) {
+    const void* none = nullptr;
+    budget.compare_exchange_strong(none, bus, std::memory_order_relaxed);
+    const std::size_t size = bytes.load(std::memory_order_relaxed);
+    if (budget.load(std::memory_order_relaxed) != bus) return size * count;
+    return queued.fetch_add(count, std::memory_order_relaxed) == 0 ? size : 0;
+  }
+  [[nodiscard]] std::size_t leave_queue(const void* bus) {
+    const std::size_t size = bytes.load(std::memory_order_relaxed);
+    if (budget.load(std::memory_order_relaxed) != bus) return size;
+    return queued.fetch_sub(1, std::memory_order_relaxed) == 1 ? size : 0;
+  }
 };
 
 template <class Frame>

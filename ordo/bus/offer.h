@@ -3,6 +3,7 @@
 // Threads: one owner.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -46,6 +47,8 @@ class BusCore::Offer {
   // Set when publish() has to wait.
   SeatSet waiters{};
   std::uint64_t position = 0;  // Where the others got it.
+  // By seat, set for those whose oldest frame has to go first: see Subscriber::pops_needed().
+  std::array<std::uint64_t, kSubscribersMax> pops_needed;
 
  private:
   FrameMaker maker_;

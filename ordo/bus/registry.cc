@@ -37,6 +37,9 @@ void BusCore::close() {
 std::uint64_t BusCore::change_roster(Roster::Members members, Roster::Members leaving,
                                      Subscriber* newcomer) {
   auto next = std::make_unique<Roster>(std::move(members), std::move(leaving), settings_);
+  // What was dropped for all moves from the old roster to its members: nobody may note the counters
+  // of a health window before it has arrived.
+  std::lock_guard health(health_mutex_);
   Word word = word_.load(std::memory_order_seq_cst);
   Roster* old = &roster_of(word);
   rosters_[(next_version(word) >> kTailBits) % 2].store(next.release(), std::memory_order_release);

@@ -54,9 +54,13 @@ class RoomBell {
     }
   }
 
-  void ring() {
+  // Call after freeing a place.
+  bool has_waiters() const {
     light_fence();
-    if (waiters_.load(std::memory_order_relaxed) == 0) [[likely]]
+    return waiters_.load(std::memory_order_relaxed) != 0;
+  }
+  void ring() {
+    if (!has_waiters()) [[likely]]
       return;
     const std::lock_guard lock(mutex_);
     ++rings_;

@@ -67,18 +67,11 @@ Subscriber::Taken Subscriber::take(std::uint64_t limit) {
   return taken;
 }
 
-bool Subscriber::has_frame() {
+bool Subscriber::may_have_frame(std::uint64_t tail) {
   std::lock_guard lock(lock_);
-  return !has_left() && (backlog_count_ > 0 || seek(kNoLimit, nullptr));
-}
-
-bool Subscriber::evict(std::uint64_t tail, FrameNode*& frame) {
-  std::lock_guard lock(lock_);
-  if (has_left() || fill(tail) < capacity_) return true;
-  frame = take_oldest(tail, nullptr);
-  if (frame == nullptr) return false;
-  evicted.store(evicted.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return true;
+  if (has_left()) return false;
+  bool blocked = false;
+  return backlog_count_ > 0 || seek(tail, &blocked) || blocked;
 }
 
 void Subscriber::spill(std::uint64_t target) {

@@ -70,11 +70,33 @@ class Subscriber {
   // says nothing: whether more was claimed than written is known by those who know the tail.
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   Taken take(std::uint64_t limit);
-  bool has_frame();
+  // Whether it is too early to sleep: there is a frame, or one of the positions below `tail`, which
+  // is the end of the log, is not yet written. What lies behind that may be a frame, and was
+  // announced to those who slept then.
+  bool may_have_frame(std::uint64_t tail);
 
-  // Makes room by dropping the oldest frame, if the queue is full. False when it is full and its
-  // oldest frame is not yet written. `frame` is what was dropped, if anything was.
-  bool evict(std::uint64_t tail, FrameNode*& frame);
+  // How many have to be popped or evicted in all before the frame of `tail`, the next position, has
+  // a place. Asked before the position is claimed: later `skipped` may count positions behind it.
+  std::uint64_t pops_needed(std::uint64_t tail) const {
+    const std::uint64_t gone = skipped.load(std::memory_order_relaxed) + capacity_;
+    return tail + 1 > gone ? tail + 1 - gone : 0;
+  }
+  // Makes room for `position`, which the caller has claimed and not yet written: hands its oldest
+  // frames to drop(FrameNode*) until `needed` are gone. False when it has to be called again, since
+  // one that was claimed earlier is not yet written. Also after leave(): who claimed a place for it
+  // before that must not let it grow.
+  template <class Drop>
+  bool evict(std::uint64_t position, std::uint64_t needed, Drop&& drop) {
+    std::lock_guard lock(lock_);
+    while (popped.load(std::memory_order_relaxed) < needed) {
+      bool blocked = false;
+      FrameNode* frame = take_oldest(position, &blocked);
+      if (frame == nullptr) return !blocked;
+      evicted.store(evicted.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      drop(frame);
+    }
+    return true;
+  }
 
   // Moves what is left below `target` from the log to the backlog.
   // REQUIRES: all positions below target are published.

@@ -4,14 +4,16 @@
 // most of a millisecond. So it wakes two, and whoever wakes up wakes two others before it does
 // anything else; critical ones come first, all along.
 //
-//   sleeper     chain.doze(self, clock, deadline, [&] { return has_frame(); });
+//   sleeper     chain.doze(self, clock, deadline, [&] { return may_have_frame(tail); });
 //   publisher   chain.wake(takers, critical_ones);          // four loads while nobody sleeps
 //
 // The handshake is that of asymmetric_fence.h: a sleeper marks its seat, heavy_fence(), looks; a
 // publisher writes the frame, light_fence(), looks for marks.
-// No wake-up is lost: a mark is taken off only by one who then notes the seat in `owed`; whoever
-// takes a seat from `owed` wakes it, or finds nobody asleep there and takes the next; and everybody
-// who stops sleeping, for whatever reason, serves `owed` before leaving.
+// No wake-up is lost: a mark is taken off only by one who then notes the seat in `owed`, or by the
+// last of the seat who stops sleeping; whoever takes a seat from `owed` wakes it, or finds nobody
+// asleep there and takes the next; and everybody who stops sleeping, for whatever reason, serves
+// `owed` before leaving. Who finds that its subscriber has left may have taken off the mark of the
+// one that has its seat now, and so notes the seat in `owed`, too.
 //
 // Threads: any. Callers of wake() and wake_all() are inside the PublisherGate; sleepers pass it.
 // Bounds:  kSubscribersMax seats.
@@ -57,9 +59,10 @@ class WakeChain {
           if (clock.wait_until(lock, self.woken, deadline)) break;
         }
       }
-      if (--self.sleeper_count == 0) marks.fetch_and(~mark, std::memory_order_relaxed);
+      if (--self.sleeper_count == 0) marks.fetch_and(~mark, std::memory_order_acq_rel);
     }
     const PublisherGate::Pass pass(gate_);
+    if (self.has_left()) owed_[self.seat() / SeatSet::kBits].fetch_or(mark);
     serve_owed();
   }
 
