@@ -142,6 +142,40 @@ TEST_P(PoolHelp, AHelperThatIsHeldUpHoldsUpNobodyElse) {
   pool.close();
 }
 
+// Nobody knows who gets to run the first of two items; the other has to be started in any case. A
+// popper that looks for items is relied on by pushes, and may not be able to take what they push.
+TEST_P(PoolHelp, AnItemThatWaitsForItsSuccessorGetsItWhileAPopperLooks) {
+  if (GetParam() == 1) GTEST_SKIP() << "one worker: an item cannot wait for its successor";
+  constexpr std::uint64_t kShortItems = 98;
+  constexpr int kRounds = 500;
+  std::atomic<int> successors = 0;
+  std::atomic<std::uint64_t> popped = 0;
+  IntPool pool(
+      [&](const std::uint64_t& n) {
+        if (n % 100 == kShortItems + 1) ++successors;
+        const int round = static_cast<int>(n / 100);
+        while (n % 100 == kShortItems && successors <= round)
+          std::this_thread::yield();
+        return n;
+      },
+      options());
+  const std::jthread popper([&] {
+    while (pool.pop())
+      ++popped;
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::uint64_t item = 0; item < kShortItems; ++item)
+      ASSERT_TRUE(pool.push(next_++));
+    ASSERT_TRUE(eventually([&] { return popped == next_; }));
+    ASSERT_TRUE(pool.push(next_++));
+    for (int pause = 0; pause < round % 50; ++pause)
+      std::this_thread::yield();
+    ASSERT_TRUE(pool.push(next_++));
+    ASSERT_TRUE(eventually([&] { return popped == next_; }));
+  }
+  pool.close();
+}
+
 TEST_P(PoolHelp, StopReturnsWhileAHelperIsHeldUpAndListsItsInput) {
   IntPool pool([this](const std::uint64_t& n) { return handle(n); }, options());
   push_and_pop_until_helped(pool, 100);

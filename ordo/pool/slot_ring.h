@@ -115,7 +115,7 @@ class SlotRing final : public Engine<In, Out> {
           continue;
         }
         if (found == Found::unfinished) {
-          line_.call_for_work();
+          waited ? line_.look_behind() : line_.call_for_work();
           stalls_.begin();
         }
         if (deadline == Base::kNever) return std::nullopt;
@@ -448,7 +448,9 @@ class SlotRing final : public Engine<In, Out> {
     if (may_help) line_.begin_looking();
     const bool found = output_.look(ready, plenty);
     if (may_help) line_.end_looking();
-    if (!found) output_.sleep(ready, std::chrono::nanoseconds(0));
+    if (found) return true;
+    if (may_help) line_.look_behind();  // Pushes relied on this thread until now.
+    output_.sleep(ready, std::chrono::nanoseconds(0));
     return true;
   }
 

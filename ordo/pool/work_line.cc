@@ -125,8 +125,9 @@ void WorkLine::pass_on(std::size_t worker) {
 
 // True: there is work that nobody is getting on with.
 bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
-  waking_.exchange(false, std::memory_order_seq_cst);
   const EventCount::Ticket ticket = idle_.prepare();
+  // Only now: a wake-up that comes before the announcement, and finds nobody, would stay for good.
+  waking_.exchange(false, std::memory_order_seq_cst);
   if (leaving()) {
     idle_.cancel();
     return true;
@@ -140,6 +141,7 @@ bool WorkLine::sleep_until_needed(const std::function<bool()>& leaving) {
   const bool stands_still = watch(ticket, leaving);
   waking_.exchange(false, std::memory_order_seq_cst);
   watcher_.exchange(false, std::memory_order_seq_cst);
+  heavy_fence();  // What was published and left to the watcher is seen by its next look.
   return stands_still;
 }
 

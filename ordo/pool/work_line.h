@@ -22,8 +22,9 @@
 //      Publishing is a store followed by a look for sleepers; going to sleep is an announcement
 //      followed by a look at the work (EventCount). What makes a look for sleepers skip one (a
 //      spinner, a wake-up on its way) is taken back by a read-modify-write followed by a look at
-//      the work, and read after one that follows the store. A helper that found its item by
-//      spinning looks at what else there is, as a worker does.
+//      the work, and read after one that follows the store. publish() reads watcher_ without: a
+//      watcher that gets up does a heavy_fence() before it looks. A helper that spun looks at what
+//      else there is, as a worker does, whether it found something for itself or not.
 //   3. A wake-up is saved only where it does not help: while somebody spins, while another wake-up
 //      is on its way, and while a watcher naps and what waits is less work than a wake-up is worth.
 //   4. A worker stands down, as the watcher if there is none, while items are short, what waits is
@@ -114,10 +115,11 @@ class WorkLine {
     helped_.store(item, std::memory_order_relaxed);
     return true;
   }
-  // Around a helper's looking for items, which it ends by taking one or by EventCount's rules.
+  // Around a helper's looking for items. After it, look_behind(): once the helper has taken an item,
+  // or when it does not take one.
   void begin_looking() { spinners_.fetch_add(1, std::memory_order_seq_cst); }
   void end_looking() { spinners_.fetch_sub(1, std::memory_order_seq_cst); }
-  // A helper that had to wait has taken an item: is somebody needed for what is behind it?
+  // A helper that had to wait does not look any more: is somebody needed for what it did not take?
   void look_behind() {
     if (idle_.has_waiters() && unstarted() > 0) wake_for_work();
   }
