@@ -30,7 +30,7 @@ check() {
     failures=$((failures + 1))
     return
   fi
-  timeout 30 ./pan -m200000 >pan.log 2>&1
+  timeout 60 ./pan -m200000 >pan.log 2>&1
   states=$(awk '/states, stored/ {print $1; exit}' pan.log)
   if grep -q 'error: max search depth\|out of memory\|aborted' pan.log; then
     found="search incomplete"
@@ -42,9 +42,9 @@ check() {
     found="not run"
   fi
   if [ "$found" = "$expected" ]; then
-    printf 'ok        %-12s %-34s %s (%s states)\n' "$model" "$*" "$found" "$states"
+    printf 'ok        %-12s %-44s %s (%s states)\n' "$model" "$*" "$found" "$states"
   else
-    printf 'FAILED    %-12s %-34s expected: %s, but: %s\n' "$model" "$*" "$expected" "$found"
+    printf 'FAILED    %-12s %-44s expected: %s, but: %s\n' "$model" "$*" "$expected" "$found"
     cat pan.log
     failures=$((failures + 1))
   fi
@@ -71,6 +71,20 @@ check holds handover.pml -DWAITERS=3
 check refuted handover.pml -DWAITERS=3 -DTICKET_LATE
 check refuted handover.pml -DWAITERS=2 -DNO_WAKE
 check refuted handover.pml -DWAITERS=3 -DUNDERCOUNT
+
+check holds line.pml
+check holds line.pml -DITEMS=4 -DNO_POPPER
+check holds line.pml -DITEMS=3 -DWORKERS=1
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DNO_RMW
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DNO_LOOK
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DNO_HEAVY_FENCE
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DNO_BEGIN_LOOK
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DWAKING_EARLY
+check refuted line.pml -DITEMS=3 -DNO_POPPER -DNO_WATCH_FENCE
+check refuted line.pml -DNO_PASS
+check refuted line.pml -DNO_LOOK_BEHIND
+check refuted line.pml -DSLEEP_BLINDLY
+check refuted line.pml -DLOOK_BLINDLY
 
 echo "$count models checked, $failures not as expected"
 [ "$failures" -eq 0 ]
