@@ -16,7 +16,7 @@
  *   NO_PASS           a worker whose post is borrowed tells nobody else
  *   NO_BEGIN_LOOK     a worker that was idle takes an item and does not look at what is behind it
  *   NO_LOOK_BEHIND    a helper that looked takes an item and does not look at what is behind it
- *   SLEEP_BLINDLY     a helper that looked, and found nothing for itself, sleeps without such a look
+ *   SLEEP_BLINDLY     a helper that looked and found nothing for itself sleeps without such a look
  *   LOOK_BLINDLY      the same, if what it found is not to be had in the end
  *   WAKING_EARLY      a worker takes the wake-up back before it announces itself
  *   NO_WATCH_FENCE    a watcher gets up without emptying the store buffer
