@@ -81,13 +81,12 @@ BusCore::Step BusCore::try_publish(Offer& offer) {
       make_room_in_log(roster, tail);
       continue;
     }
-    verdict.evictions.for_each([&](std::size_t seat) {
-      offer.pops_needed[seat] = roster.member_at(seat, tail)->pops_needed(tail);
-    });
+    const bool evicts = !calm && judged.evictions.any();
+    if (evicts) offer.plan_evictions(roster, judged.evictions, tail);
     if (!word_.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst)) continue;
     const bool all_take = verdict.taker_count == roster.size();
     if (!all_take) give_back(roster, verdict);
-    evict(roster, tail, verdict, offer);
+    if (evicts) evict(roster, tail, verdict, offer);
     write(tail, verdict, roster, offer);
     if (!all_take) ring_for_places(roster, verdict.takers, tail + 1);
     offer.result.sent = verdict.taker_count;
@@ -113,7 +112,7 @@ void BusCore::evict(const Roster& roster, std::uint64_t position, const Verdict&
   verdict.evictions.for_each([&](std::size_t seat) {
     Subscriber* subscriber = roster.member_at(seat, position);
     const auto drop = [&](FrameNode* frame) { offer.drop_later(taken(frame)); };
-    while (!subscriber->evict(position, offer.pops_needed[seat], drop))
+    while (!subscriber->evict(position, offer.pops_needed(seat), drop))
       StdAtomics::yield();
   });
 }
@@ -275,7 +274,7 @@ FrameNode* BusCore::taken(FrameNode* frame) {
 
 void BusCore::destroy(FrameNode* list) {
   while (list != nullptr) {
-    FrameNode* next = list->next;
+    FrameNode* next = list->next();
     list->destroy(list);
     list = next;
   }

@@ -27,15 +27,20 @@ struct FrameNode {
   std::atomic<std::uint32_t> owners{1};
   // What follows is kept only for byte budgets. The first bus that has one counts the frame once,
   // by `queued`; any other that gets the same frame counts it for each queue.
-  std::atomic<std::uint32_t> queued{0};  // Queues of `budget` it waits in.
+  std::atomic<std::uint32_t> queued{0};  // Queues of that bus it waits in.
   std::atomic<std::size_t> bytes{kNoSize};
-  std::atomic<const void*> budget{nullptr};
   void (*destroy)(FrameNode*);
-  FrameNode* next = nullptr;  // Of a list of nodes without owners, which wait to be destroyed.
+  // While it has owners: the bus whose budget counts it once. Then: the next of a list of nodes
+  // which wait to be destroyed. One word for both, since every frame is allocated with it.
+  std::atomic<void*> link{nullptr};
 
   void add_owners(std::uint32_t count) { owners.fetch_add(count, std::memory_order_relaxed); }
   // True when the caller was the last owner and has to destroy it.
   [[nodiscard]] bool drop_owner() { return owners.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  // REQUIRES (both): it has no owners.
+  FrameNode* next() const { return static_cast<FrameNode*>(link.load(std::memory_order_relaxed)); }
+  void set_next(FrameNode* node) { link.store(node, std::memory_order_relaxed); }
 
   // The first size it is given is the one that counts, so that what is added is what is taken off.
   void set_size(std::size_t size) {
@@ -45,16 +50,16 @@ struct FrameNode {
   // What the budget of `bus` grows by when `count` of its queues take the frame, and what it
   // shrinks by when one has given it up.
   // REQUIRES: it has a size.
-  [[nodiscard]] std::size_t enter_queues(const void* bus, std::uint32_t count) {
-    const void* none = nullptr;
-    budget.compare_exchange_strong(none, bus, std::memory_order_relaxed);
+  [[nodiscard]] std::size_t enter_queues(void* bus, std::uint32_t count) {
+    void* none = nullptr;
+    link.compare_exchange_strong(none, bus, std::memory_order_relaxed);
     const std::size_t size = bytes.load(std::memory_order_relaxed);
-    if (budget.load(std::memory_order_relaxed) != bus) return size * count;
+    if (link.load(std::memory_order_relaxed) != bus) return size * count;
     return queued.fetch_add(count, std::memory_order_relaxed) == 0 ? size : 0;
   }
   [[nodiscard]] std::size_t leave_queue(const void* bus) {
     const std::size_t size = bytes.load(std::memory_order_relaxed);
-    if (budget.load(std::memory_order_relaxed) != bus) return size;
+    if (link.load(std::memory_order_relaxed) != bus) return size;
     return queued.fetch_sub(1, std::memory_order_relaxed) == 1 ? size : 0;
   }
 };

@@ -37,23 +37,31 @@ class BusCore::Offer {
   // A frame that lost its last owner inside the gate is destroyed outside: that is users' code.
   void drop_later(FrameNode* frame) {
     if (!frame->drop_owner()) return;
-    frame->next = garbage_;
+    frame->set_next(garbage_);
     garbage_ = frame;
   }
   FrameNode* take_garbage() { return std::exchange(garbage_, nullptr); }
+
+  // Notes what has to go from full queues before the frame of `tail` is written there.
+  void plan_evictions(const Roster& roster, const SeatSet& seats, std::uint64_t tail) {
+    seats.for_each([&](std::size_t seat) {
+      pops_needed_[seat] = roster.member_at(seat, tail)->pops_needed(tail);
+    });
+  }
+  // REQUIRES: it was noted.
+  std::uint64_t pops_needed(std::size_t seat) const { return pops_needed_[seat]; }
 
   Terms terms{};
   PublishResult& result;
   // Set when publish() has to wait.
   SeatSet waiters{};
   std::uint64_t position = 0;  // Where the others got it.
-  // By seat, set for those whose oldest frame has to go first: see Subscriber::pops_needed().
-  std::array<std::uint64_t, kSubscribersMax> pops_needed;
 
  private:
   FrameMaker maker_;
   FrameNode* frame_ = nullptr;
   FrameNode* garbage_ = nullptr;
+  std::array<std::uint64_t, kSubscribersMax> pops_needed_;  // By seat; last, since rarely used.
 };
 
 }  // namespace ordo::bus

@@ -123,7 +123,7 @@ void BusCore::remove(const std::shared_ptr<Subscriber>& subscriber, FrameNode*& 
   subscriber->discard(end, [&](FrameNode* frame) {
     ++departed_.discarded;
     if (!taken(frame)->drop_owner()) return;
-    frame->next = garbage;
+    frame->set_next(garbage);
     garbage = frame;
   });
   seats_taken_.remove(subscriber->seat());
