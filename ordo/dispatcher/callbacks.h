@@ -1,4 +1,5 @@
-// Callbacks: what a dispatcher calls of its user's besides the handler. What they throw is logged.
+// Callbacks: what a dispatcher calls of its user's besides the handler. What they throw is logged;
+// whoever calls back from one is known by CallingOut.
 //
 // Threads: any; several at once. No lock of the dispatcher is held.
 #pragma once
@@ -10,15 +11,18 @@
 #include "ordo/core/clock.h"
 #include "ordo/dispatcher/failure_log.h"
 #include "ordo/dispatcher/options.h"
+#include "ordo/dispatcher/settings.h"
 
 namespace ordo::dispatcher {
 
 template <class Key, class Event, class State>
 class Callbacks {
  public:
-  Callbacks(DispatcherOptions<Key, Event, State> options, const Clock& clock)
+  // `owner` is who CallingOut knows the dispatcher by.
+  Callbacks(DispatcherOptions<Key, Event, State> options, const Clock& clock, const void* owner)
       : options_(std::move(options)),
-        log_(clock) {}
+        log_(clock),
+        owner_(owner) {}
 
   void attempt_failed(const Key& key, const Event& event, const std::exception_ptr& error) {
     if (!options_.on_error) return log_.attempt_failed(error);
@@ -61,6 +65,7 @@ class Callbacks {
  private:
   template <class Call>
   std::exception_ptr guard(const char* name, Call&& call) {
+    CallingOut calling(owner_);
     try {
       call();
     } catch (...) {
@@ -72,6 +77,7 @@ class Callbacks {
 
   const DispatcherOptions<Key, Event, State> options_;
   FailureLog log_;
+  const void* const owner_;
 };
 
 }  // namespace ordo::dispatcher

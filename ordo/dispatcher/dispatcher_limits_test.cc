@@ -290,12 +290,12 @@ TEST_P(DispatcherLimitsTest, ResumeAcceptsAGapThatWillNotBeFilled) {
 TEST_P(DispatcherLimitsTest, EventsHeldBackCountTowardsTheLimitOfTheirEntity) {
   gates_.open_all();
   D d(handler(),
-      {.threads = 1, .stripes = GetParam(), .max_queued_per_key = 2, .gaps = GapPolicy::wait});
+      {.threads = 1, .stripes = GetParam(), .max_queued_per_key = 3, .gaps = GapPolicy::wait});
   d.dispatch(1, Number{1}, 1);
   ASSERT_TRUE(eventually([&] { return d.stats().processed == 1; }));
   EXPECT_EQ(d.dispatch(1, Number{3}, 3), Dispatched::admitted);
   EXPECT_EQ(d.dispatch(1, Number{4}, 4), Dispatched::admitted);
-  EXPECT_EQ(d.dispatch(1, Number{5}, 5), Dispatched::key_full);
+  EXPECT_EQ(d.dispatch(1, Number{5}, 5), Dispatched::key_full);  // Or there were no place for 2.
   EXPECT_EQ(d.dispatch(1, Number{2}, 2), Dispatched::admitted);
   EXPECT_TRUE(d.shutdown(30s).empty());
   EXPECT_EQ(d.stats().processed, 4U);

@@ -18,9 +18,11 @@
 #include <functional>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "ordo/dispatcher/completion.h"
+#include "ordo/dispatcher/options.h"
 
 namespace ordo {
 
@@ -39,7 +41,8 @@ namespace dispatcher {
 template <class Fn, class Key, class Event, class State>
 concept TakesPlain = std::invocable<Fn&, const Key&, Event&>;
 template <class Fn, class Key, class Event, class State>
-concept TakesState = std::invocable<Fn&, const Key&, Event&, State&>;
+concept TakesState =
+    !std::same_as<State, NoState> && std::invocable<Fn&, const Key&, Event&, State&>;
 template <class Fn, class Key, class Event, class State>
 concept TakesToken = std::invocable<Fn&, const Key&, Event&, Completion>;
 template <class Fn, class Key, class Event, class State>
@@ -52,6 +55,15 @@ concept StepFunction = TakesPlain<Fn, Key, Event, State> || TakesState<Fn, Key, 
 template <class Fn, class Key, class Event, class State>
 concept AsyncStep = !TakesPlain<Fn, Key, Event, State> && !TakesState<Fn, Key, Event, State> &&
                     StepFunction<Fn, Key, Event, State>;
+
+// It says what it takes; a generic lambda takes anything, and may not compile with it.
+template <class Fn>
+concept HasOneSignature = std::is_function_v<std::remove_pointer_t<Fn>> || requires {
+  &Fn::operator();
+};
+
+template <class Fn, class Key, class Event, class State>
+concept ReadsOnly = HasOneSignature<Fn> && StepFunction<Fn, Key, const Event, State>;
 
 template <class Fn>
 struct IsSteps : std::false_type {};
@@ -114,7 +126,7 @@ class HandlerOf final : public Handler<Key, Event, State> {
 
   std::size_t step_count() const override { return sizeof...(Fns); }
   bool has_async_step() const override { return (AsyncStep<Fns, Key, Event, State> || ...); }
-  bool reads_only() const override { return (StepFunction<Fns, Key, const Event, State> && ...); }
+  bool reads_only() const override { return (ReadsOnly<Fns, Key, Event, State> && ...); }
 
  private:
   template <std::size_t... Indexes>

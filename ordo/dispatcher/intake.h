@@ -59,7 +59,7 @@ class Intake {
       const std::uint32_t place = shard.memory.find(route.hash, key);
       if (place == kNoIndex || !shard.memory[place].held) return false;
       auto& memory = shard.memory[place];
-      memory.next_position = memory.held->begin()->first;
+      memory.last_position = memory.held->begin()->first - 1;
       admit_held(route, shard, key, memory);
       publish = lanes_.list(shard);
     }
@@ -77,8 +77,17 @@ class Intake {
     Event& event;
     const Position* const position;
     bool is_last_try = false;  // There is no place anywhere: dropping may make one.
+    std::size_t held = 0;      // Events of its entity that are held back.
     std::optional<Record> dropped{};
     std::optional<Position> expected{};  // There is a gap.
+  };
+
+  // Places of the budget that were taken and not used yet; gives them back.
+  struct Places {
+    ~Places() { lanes.free_places(shard, count); }
+    Lanes<T>& lanes;
+    Shard<T>& shard;
+    std::uint64_t count = 0;
   };
 
   static bool is_refused(Dispatched result) {
@@ -116,48 +125,77 @@ class Intake {
   Dispatched admit(Shard<T>& shard, Arrival& arrival) {
     const typename Record::New record{arrival.key, arrival.event};
     const auto id = lanes_.lane_id(arrival.route, arrival.key);
-    if (!lanes_.take_place(shard)) {
+    Places places{lanes_, shard};
+    if (lane_is_full(shard, id, arrival)) {
+      if (!drop_oldest(shard, id, arrival)) return Dispatched::key_full;
+    } else if (!lanes_.take_place(shard)) {
       if (!arrival.is_last_try || !drop_oldest(shard, id, arrival)) return Dispatched::full;
-      if (!lanes_.take_place(shard)) return Dispatched::full;
     }
+    places.count = 1;  // Taken, or that of the one that was dropped.
     Admission admission = shard.queue.push(id, record);
     if (admission == Admission::key_full) {
       lanes_.settle_turns(arrival.route.shard);
       admission = shard.queue.push(id, record);
     }
     if (admission == Admission::key_full && drop_oldest(shard, id, arrival)) {
+      ++places.count;
       admission = shard.queue.push(id, record);
     }
-    if (admission != Admission::admitted) {
-      lanes_.free_places(shard, 1);
-      return Dispatched::key_full;
-    }
+    if (admission != Admission::admitted) return Dispatched::key_full;
+    --places.count;
     ++shard.account.admitted;
     lanes_.note_lanes(shard);
     return Dispatched::admitted;
   }
 
+  // What push() would not notice, or only after a place was taken: a place that is taken for a
+  // moment could make another caller wait for it, whom nobody would tell that it is free again.
+  bool lane_is_full(Shard<T>& shard, typename T::LaneIdView id, const Arrival& arrival) {
+    if (arrival.held == 0 && lanes_.settings().overflow != Overflow::block) return false;
+    const std::size_t most = lanes_.settings().max_queued_per_key;
+    if (shard.queue.item_count(id) + arrival.held < most) return false;
+    lanes_.settle_turns(arrival.route.shard);
+    return shard.queue.item_count(id) + arrival.held >= most;
+  }
+
+  // The place of what was dropped is the caller's.
   bool drop_oldest(Shard<T>& shard, typename T::LaneIdView id, Arrival& arrival) {
     if (lanes_.settings().overflow != Overflow::drop_oldest || arrival.dropped) return false;
     arrival.dropped = shard.queue.drop_waiting(id);
     if (!arrival.dropped) return false;
     ++shard.account.dropped;
-    lanes_.free_places(shard, 1);
     return true;
   }
 
   // ---- positions
 
   static Place place_of(const Memory<Event, typename T::State>& memory, Position position) {
-    if (!memory.next_position || position == *memory.next_position) return Place::next;
-    if (position < *memory.next_position) return Place::duplicate;
+    if (!memory.last_position) return Place::next;
+    if (position <= *memory.last_position) return Place::duplicate;
+    if (position - 1 == *memory.last_position) return Place::next;
     if (memory.held && memory.held->count(position) > 0) return Place::duplicate;
     return Place::behind_gap;
   }
 
+  // Holds what is remembered of an entity. Nothing is remembered of one that was only refused.
+  struct Hold {
+    ~Hold() {
+      const auto& memory = shard.memory[place];
+      if (memory.last_position || memory.state || shard.memory.holds(place) > 1) {
+        lanes.release_memory(shard, place);
+      } else {
+        shard.memory.erase(place);
+      }
+    }
+    Lanes<T>& lanes;
+    Shard<T>& shard;
+    const std::uint32_t place;
+  };
+
   Dispatched admit_at(Shard<T>& shard, Arrival& arrival) {
-    const std::uint32_t place = shard.memory.hold(arrival.route.hash, arrival.key);
-    auto& memory = shard.memory[place];
+    const Hold hold{lanes_, shard, shard.memory.hold(arrival.route.hash, arrival.key)};
+    auto& memory = shard.memory[hold.place];
+    arrival.held = memory.held ? memory.held->size() : 0;
     const bool waits = lanes_.settings().gaps == GapPolicy::wait;
     const Place where = place_of(memory, *arrival.position);
     Dispatched result = Dispatched::duplicate;
@@ -172,26 +210,38 @@ class Intake {
       memory.is_touched = true;
       if (where == Place::behind_gap) {
         ++shard.account.gaps;
-        arrival.expected = memory.next_position;
+        arrival.expected = *memory.last_position + 1;
       }
       if (where == Place::next || !waits) {
-        memory.next_position = *arrival.position + 1;
+        memory.last_position = *arrival.position;
         admit_held(arrival.route, shard, arrival.key, memory);
       }
     }
-    lanes_.release_memory(shard, place);
     return result;
   }
 
+  // The last place, of the entity and of all, is left to the event that closes the gap.
   Dispatched hold_back(Shard<T>& shard, Arrival& arrival,
                        Memory<Event, typename T::State>& memory) {
-    const std::size_t held = memory.held ? memory.held->size() : 0;
+    lanes_.settle_turns(arrival.route.shard);
     const auto id = lanes_.lane_id(arrival.route, arrival.key);
     const std::size_t queued = shard.queue.item_count(id);
-    if (queued + held >= lanes_.settings().max_queued_per_key) return Dispatched::key_full;
-    if (!lanes_.take_place(shard)) return Dispatched::full;
-    if (!memory.held) memory.held = std::make_unique<std::map<Position, Event>>();
-    memory.held->emplace(*arrival.position, std::move(arrival.event));
+    if (queued + arrival.held + 1 >= lanes_.settings().max_queued_per_key) {
+      return Dispatched::key_full;
+    }
+    Places places{lanes_, shard};
+    while (places.count < 2) {
+      if (!lanes_.take_place(shard)) return Dispatched::full;
+      ++places.count;
+    }
+    auto more = std::make_unique<std::map<Position, Event>>();
+    more->emplace(*arrival.position, std::move(arrival.event));
+    if (memory.held) {
+      memory.held->merge(*more);
+    } else {
+      memory.held = std::move(more);
+    }
+    --places.count;
     ++shard.held_count;
     ++shard.account.admitted;
     return Dispatched::admitted;
@@ -200,13 +250,13 @@ class Intake {
   // What was held back and is next now goes to its lane.
   void admit_held(const Route& route, Shard<T>& shard, KeyView key,
                   Memory<Event, typename T::State>& memory) {
-    while (memory.held && memory.held->begin()->first == *memory.next_position) {
+    while (memory.held && memory.held->begin()->first - 1 == *memory.last_position) {
       const typename Record::New record{key, memory.held->begin()->second};
       shard.queue.push_admitted(lanes_.lane_id(route, key), record);
       memory.held->erase(memory.held->begin());
       if (memory.held->empty()) memory.held.reset();
       --shard.held_count;
-      ++*memory.next_position;
+      ++*memory.last_position;
     }
   }
 

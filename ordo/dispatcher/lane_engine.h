@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,7 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
 
   LaneEngine(std::unique_ptr<Handler<Key, Event, State>> handler,
              DispatcherOptions<Key, Event, State> options, const Settings& settings)
-      : callbacks_(std::move(options), *settings.clock),
+      : callbacks_(std::move(options), *settings.clock, this),
         lanes_(settings, [this](TimePoint now) { return tend(now); }),
         intake_(lanes_, callbacks_),
         turns_(lanes_, callbacks_, std::move(handler), this),
@@ -107,6 +108,7 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
       if (shard.ended) return false;
       if (!is_waiting_for_ending(shard, route, key)) {
         resumed = shard.queue.resume(lanes_.lane_id(route, key));
+        lanes_.plan_shrink(shard);
       }
       publish = lanes_.list(shard);
     }
@@ -163,10 +165,11 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
       std::lock_guard lock(shard.lock);
       if (shard.ended) continue;
       lanes_.settle_turns(i);
+      const std::size_t first = result.size();
       for (const auto& lane : shard.queue.deepest(count)) {
         if (const std::optional<Key> key = key_of(lane)) result.push_back(status_of(*key, lane));
       }
-      if (shard.held_count > 0) add_held(shard, result);
+      if (shard.held_count > 0) add_held(shard, first, result);
     }
     const auto deeper = [](const auto& a, const auto& b) {
       return a.queued + a.held > b.queued + b.held;
@@ -196,10 +199,9 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
       // tidy: allow(throw) becomes the error of the event whose handler called it
       throw std::logic_error("shutdown() was called by a handler of the dispatcher itself");
     }
-    std::lock_guard one_at_a_time(shutdown_mutex_);
-    if (std::exchange(is_shut_down_, true)) return {};
     const TimePoint end =
         later(lanes_.clock().now(), std::max(deadline, std::chrono::nanoseconds(0)));
+    if (!begin_shutdown(end)) return {};
     for (std::size_t i = 0; i < lanes_.shard_count(); ++i) {
       std::lock_guard lock(lanes_[i].lock);
       lanes_[i].closed = true;
@@ -213,6 +215,7 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
       account_for(i, undone);
     for (std::size_t i = 0; i < lanes_.shard_count(); ++i)
       reaper_.end_all(i);
+    end_shutdown();
     return undone;
   }
 
@@ -222,6 +225,20 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
   }
 
  private:
+  // False: somebody else's is, or was, at it; returns when that has ended, or at `end`.
+  bool begin_shutdown(TimePoint end) {
+    std::unique_lock lock(shutdown_mutex_);
+    if (!std::exchange(is_shutting_down_, true)) return true;
+    while (!is_shut_down_ && !lanes_.clock().wait_until(lock, shut_down_, end)) {
+    }
+    return false;
+  }
+  void end_shutdown() {
+    std::lock_guard lock(shutdown_mutex_);
+    is_shut_down_ = true;
+    shut_down_.notify_all();
+  }
+
   // On the keeper's thread: what is due by now. Returns when to come again.
   TimePoint tend(TimePoint now) {
     TimePoint again = TimePoint::max();
@@ -269,18 +286,26 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
     return status;
   }
 
-  void add_held(Shard<T>& shard, std::vector<LaneStatus<Key>>& result) {
+  // Adds what is held back to the lanes of the shard, which stand from `first` on.
+  void add_held(Shard<T>& shard, std::size_t first, std::vector<LaneStatus<Key>>& result) {
+    const std::size_t last = result.size();
     shard.memory.for_each([&](std::uint32_t place) {
       if (!shard.memory[place].held) return;
       const Key& key = shard.memory.key(place);
       const std::size_t held = shard.memory[place].held->size();
-      const auto found = std::find_if(result.begin(), result.end(),
+      const auto end = result.begin() + static_cast<std::ptrdiff_t>(last);
+      const auto found = std::find_if(result.begin() + static_cast<std::ptrdiff_t>(first), end,
                                       [&](const auto& status) { return status.key == key; });
-      if (found != result.end()) {
+      if (found != end) {
         found->held = held;
-      } else {
-        result.push_back({key, LaneState::none, 0, held, {}, {}, 0});
+        return;
       }
+      LaneStatus<Key> status{key, LaneState::none, 0, held, {}, {}, 0};
+      if constexpr (!T::kStriped) {
+        if (const auto lane = shard.queue.lane(key)) status = status_of(key, *lane);
+        status.held = held;
+      }
+      result.push_back(std::move(status));
     });
   }
 
@@ -365,6 +390,8 @@ class LaneEngine final : public Engine<typename T::Key, typename T::Event> {
   Turns<T> turns_;
   Reaper<T> reaper_;
   std::mutex shutdown_mutex_;
+  std::condition_variable shut_down_;
+  bool is_shutting_down_ = false;
   bool is_shut_down_ = false;
   std::vector<const typename T::Record*> leaving_;  // Of shutdown().
   WorkerSet workers_;

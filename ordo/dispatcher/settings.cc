@@ -41,6 +41,10 @@ void check_settings(const Settings& settings) {
                                                  " ns; it must be above zero");
   require(settings.overflow <= Overflow::drop_oldest, "overflow is not one of its values");
   require(settings.gaps <= GapPolicy::wait, "gaps is not one of its values");
+  require(settings.gaps != GapPolicy::wait ||
+              (settings.max_queued_per_key >= 2 && settings.max_queued >= 2),
+          "max_queued_per_key or max_queued is 1; with gaps that wait they must be at least 2, "
+          "one of them for the event that closes the gap");
   if (!settings.retry.is_asked) return;
   require(settings.retry.retries >= 1 && settings.retry.retries <= kRetriesMax,
           "on_failure: retry() is given " + std::to_string(settings.retry.retries) +

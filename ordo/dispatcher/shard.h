@@ -59,7 +59,7 @@ struct EventRecord {
 template <class Event, class State>
 struct Memory {
   std::optional<State> state;
-  std::optional<std::uint64_t> next_position;
+  std::optional<std::uint64_t> last_position;
   std::unique_ptr<std::map<std::uint64_t, Event>> held;  // By position, behind a gap.
   bool is_ending = false;                                // Its state is being cleaned up.
   bool resumes_lane = false;                             // Its lane waits for the end of that.

@@ -124,8 +124,9 @@ class Turns {
   // How a turn on a worker went.
   struct Outcome {
     Ending ending = Ending::done;
-    std::exception_ptr error;  // Of the last event, if it failed.
-    Sentence sentence;         // Likewise.
+    std::exception_ptr error;   // Of the last event, if it failed.
+    Sentence sentence;          // Likewise.
+    std::optional<Event> gone;  // To be destroyed when no lock is held.
   };
 
   // How fast a worker gets on; its own.
@@ -152,10 +153,13 @@ class Turns {
       lock.lock();
       end(me, index, turn, outcome);
       if (now) note_pace(me, shard, *now, pace);
-      if (!lanes_.has_listeners(shard)) continue;
+      const bool tells = lanes_.has_listeners(shard);
+      if (!tells && !outcome.gone && !outcome.error) continue;
       lock.unlock();
-      lanes_.tell_room();
-      lanes_.tell_drained();
+      if (tells) lanes_.tell_room();
+      if (tells) lanes_.tell_drained();
+      outcome.gone.reset();  // What is destroyed here is the user's, and may call back.
+      outcome.error = nullptr;
       lock.lock();
     }
   }
@@ -262,7 +266,8 @@ class Turns {
     } else {
       // Destroyed here, without a lock; unless somebody may be reading it for the account.
       before = turn.done.fetch_or(kLeaving, std::memory_order_acq_rel);
-      if ((before & Turn<T>::kRevoked) == 0) record.event.reset();
+      if ((before & Turn<T>::kRevoked) != 0) return true;  // end() does the rest.
+      record.event.reset();
       before |= turn.done.fetch_sub(kLeaving - 1, std::memory_order_acq_rel);
     }
     return (before & Turn<T>::kRevoked) != 0;
@@ -270,6 +275,7 @@ class Turns {
 
   Ending run_event(std::uint32_t index, Turn<T>& turn, Record& record, std::exception_ptr& error) {
     const Key& key = Lanes<T>::key_of(*turn.lane_id, record);
+    if (record.error) record.error = nullptr;
     while (record.step < step_count_) {
       StepCall<State> call{nullptr, ender_, {index, turn.lane, record.turn}};
       std::exception_ptr thrown;
@@ -308,6 +314,7 @@ class Turns {
                       const std::exception_ptr& thrown, std::exception_ptr& error) {
     Shard<T>& shard = lanes_[index];
     std::lock_guard lock(shard.lock);
+    if (shard.ended) return Ending::pending;  // It comes too late: end() sees to its state.
     if (record.is_ended) {
       error = std::exchange(record.error, nullptr);
       mark_running(shard, record);
@@ -352,9 +359,10 @@ class Turns {
     return {Sentence::Kind::dead_letter, {}};
   }
 
-  // Does with the head of a lane in flight what was decided, and ends the turn.
+  // Does with the head of a lane in flight what was decided, and ends the turn. Leaves what has to
+  // be destroyed in `error` and `gone`.
   void carry_out(Shard<T>& shard, LaneHandle lane, const Sentence& sentence,
-                 std::exception_ptr error) {
+                 std::exception_ptr& error, std::optional<Event>& gone) {
     ++shard.account.failed_attempts;
     Record& record = *shard.queue.in_flight_item(lane);
     switch (sentence.kind) {
@@ -362,22 +370,31 @@ class Turns {
       case Sentence::Kind::dead_letter:
         ++(sentence.kind == Sentence::Kind::skip ? shard.account.failed
                                                  : shard.account.dead_lettered);
+        take_out(record, gone);
         shard.queue.pop(lane, 1);
         lanes_.free_places(shard, 1);
         shard.queue.give_back(lane);
         return;
       case Sentence::Kind::retry:
         ++shard.account.retried;
-        record.error = std::move(error);
+        std::swap(record.error, error);
         shard.queue.give_back(lane, sentence.due);
         lanes_.keeper().call_by(sentence.due);
         return;
       case Sentence::Kind::park:
-        record.error = std::move(error);
+        std::swap(record.error, error);
         record.attempt = 0;  // After resume() it starts afresh.
         shard.queue.park(lane, lanes_.clock().now());
         shard.queue.give_back(lane);
         return;
+    }
+  }
+
+  // Events that nobody notices being destroyed, or whose move may throw, stay where they are.
+  static void take_out(Record& record, std::optional<Event>& gone) {
+    if constexpr (!std::is_trivially_destructible_v<Event> &&
+                  std::is_nothrow_move_constructible_v<Event>) {
+      if (record.event) gone.emplace(std::move(*record.event));
     }
   }
 
@@ -387,10 +404,14 @@ class Turns {
     Shard<T>& shard = lanes_[index];
     if (shard.ended) return end_late(shard, turn);
     if (outcome.ending == Ending::pending) return;
+    if (turn.is_leaving()) {
+      take_out(*turn.current, outcome.gone);
+      turn.done.fetch_sub(Turn<T>::kLeaving - 1, std::memory_order_acq_rel);
+    }
     lanes_.settle(turn, shard);
     turn.shard.store(Turn<T>::kNowhere, std::memory_order_relaxed);
     if (outcome.ending == Ending::failed) {
-      carry_out(shard, turn.lane, outcome.sentence, std::move(outcome.error));
+      carry_out(shard, turn.lane, outcome.sentence, outcome.error, outcome.gone);
     } else {
       shard.queue.give_back(turn.lane);
     }
@@ -425,15 +446,15 @@ class Turns {
       lock.unlock();
       const Sentence sentence = judge(name.shard, Lanes<T>::key_of(id, record), record, error);
       lock.lock();
-      if (shard.ended) return;  // It is accounted for.
+      if (shard.ended) return lock.unlock();  // It is accounted for.
       record.is_running = false;
       lanes_.release_memory(shard, std::exchange(record.memory, kNoIndex));
-      carry_out(shard, name.lane, sentence, std::move(error));
+      carry_out(shard, name.lane, sentence, error, gone);
     } else {
       lanes_.release_memory(shard, std::exchange(record.memory, kNoIndex));
       record.attempt = 0;
       if (++record.step == step_count_) {
-        gone = std::exchange(record.event, std::nullopt);
+        take_out(record, gone);
         shard.queue.pop(name.lane, 1);
         ++shard.account.processed;
         lanes_.free_places(shard, 1);
