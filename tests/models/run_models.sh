@@ -86,5 +86,10 @@ check refuted line.pml -DNO_LOOK_BEHIND
 check refuted line.pml -DSLEEP_BLINDLY
 check refuted line.pml -DLOOK_BLINDLY
 
+check holds bus.pml
+check refuted bus.pml -DSLEEP_BLINDLY
+check refuted bus.pml -DNO_OWED
+check refuted bus.pml -DMARK_LATE
+
 echo "$count models checked, $failures not as expected"
 [ "$failures" -eq 0 ]
