@@ -67,6 +67,8 @@ TEST(DispatcherOptionsTest, LimitsOfZeroAreRefused) {
   expect_refused({.max_queued_per_key = 0}, "max_queued_per_key");
   expect_refused({.max_queued = 0}, "max_queued");
   expect_refused({.max_queued = static_cast<std::size_t>(-5)}, "max_queued");
+  expect_refused({.max_queued_per_key = 1, .gaps = GapPolicy::wait}, "max_queued_per_key");
+  expect_refused({.max_queued = 1, .gaps = GapPolicy::wait}, "max_queued");
 }
 
 TEST(DispatcherOptionsTest, AnIdleTimeoutOfNothingIsRefused) {
