@@ -95,7 +95,7 @@ bool Lookout::steal(std::size_t worker) {
 // A worker that was idle has work. It may have been the one that looked after what waits.
 void Lookout::begin_work(Seat& seat) {
   seat.was_idle = false;
-  active_.fetch_add(1, std::memory_order_relaxed);
+  seat.active.store(true, std::memory_order_relaxed);
   waking_.exchange(false, std::memory_order_seq_cst);
   if (idle_.has_waiters() && has_work()) wake_for_work();
 }
@@ -114,6 +114,22 @@ std::uint64_t Lookout::progress() const {
   return sum;
 }
 
+bool Lookout::somebody_gets_on() const {
+  return std::any_of(seats_.get(), seats_.get() + worker_count_, [](const Seat& seat) {
+    return seat.active.load(std::memory_order_relaxed) &&
+           seat.progress.load(std::memory_order_relaxed) !=
+               seat.held_up_at.load(std::memory_order_relaxed);
+  });
+}
+
+// Nothing has moved for a while: who has work is held up, until it moves.
+void Lookout::note_standstill() {
+  for (std::size_t i = 0; i < worker_count_; ++i) {
+    Seat& seat = seats_[i];
+    seat.held_up_at.store(seat.progress.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+}
+
 bool Lookout::is_worth_waking() const {
   const auto shards =
       static_cast<std::uint64_t>(std::popcount(common_.load(std::memory_order_relaxed)));
@@ -129,15 +145,18 @@ void Lookout::wake_for_work() {
 
 // Looks for work for a while. What is little and moves, somebody else is at already: two workers
 // on events that cost less than a cache miss only take them from each other.
-bool Lookout::look_around(const std::function<bool()>& leaving) const {
+bool Lookout::look_around(const std::function<bool()>& leaving) {
   std::uint64_t progress_before = ~std::uint64_t{0};
   int looks_at_standing = 0;
   int looks_at_moving = 0;
   for (int look = 0; look < kLooks && !leaving(); ++look) {
     if (has_work()) {
-      if (active_.load(std::memory_order_relaxed) == 0 || is_worth_waking()) return true;
+      if (!somebody_gets_on() || is_worth_waking()) return true;
       const std::uint64_t now = progress();
-      if (now == progress_before && ++looks_at_standing > kLooksAtStanding) return true;
+      if (now == progress_before && ++looks_at_standing > kLooksAtStanding) {
+        note_standstill();
+        return true;
+      }
       if (now != progress_before && ++looks_at_moving > kLooksAtMoving) return false;
       progress_before = now;
     }
@@ -148,8 +167,8 @@ bool Lookout::look_around(const std::function<bool()>& leaving) const {
 }
 
 void Lookout::await_work(std::size_t worker, const std::function<bool()>& leaving) {
-  if (!std::exchange(seats_[worker].was_idle, true))
-    active_.fetch_sub(1, std::memory_order_relaxed);
+  seats_[worker].was_idle = true;
+  seats_[worker].active.store(false, std::memory_order_relaxed);
   for (;;) {
     bool found = false;
     if (lookers_.fetch_add(1, std::memory_order_seq_cst) == 0) found = look_around(leaving);
@@ -160,8 +179,9 @@ void Lookout::await_work(std::size_t worker, const std::function<bool()>& leavin
 
 // True: there is work that nobody is getting on with.
 bool Lookout::sleep_until_needed(const std::function<bool()>& leaving) {
-  waking_.exchange(false, std::memory_order_seq_cst);
   const EventCount::Ticket ticket = idle_.prepare();
+  // Only now: a wake-up that comes before the announcement, and finds nobody, would stay for good.
+  waking_.exchange(false, std::memory_order_seq_cst);
   if (leaving()) {
     idle_.cancel();
     return true;

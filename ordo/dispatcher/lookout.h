@@ -101,13 +101,15 @@ class Lookout {
  private:
   // What a worker has before it; on its own cache line.
   struct alignas(kCacheLineBytes) Seat {
-    std::atomic<std::uint64_t> own{0};       // The bits it has taken over.
-    std::atomic<std::uint64_t> progress{0};  // Moves while it gets on.
-    unsigned cursor = 0;                     // The owner's: where it was last.
-    std::uint32_t visits = 0;                // The owner's: since it last took over common bits.
-    std::uint32_t events = 0;                // The owner's: what those brought.
-    double event_ns = 0;                     // The owner's: what an event costs; 0: not known.
-    bool was_idle = true;                    // The owner's: it has not had work since it waited.
+    std::atomic<std::uint64_t> own{0};         // The bits it has taken over.
+    std::atomic<std::uint64_t> progress{0};    // Moves while it gets on.
+    std::atomic<std::uint64_t> held_up_at{0};  // The progress at which it was seen to stand still.
+    std::atomic<bool> active{false};           // It has had work since it waited.
+    unsigned cursor = 0;                       // The owner's: where it was last.
+    std::uint32_t visits = 0;                  // The owner's: since it last took over common bits.
+    std::uint32_t events = 0;                  // The owner's: what those brought.
+    double event_ns = 0;                       // The owner's: what an event costs; 0: not known.
+    bool was_idle = true;                      // The owner's: it has not had work since it waited.
   };
 
   static std::uint64_t bit_of(std::size_t shard) { return std::uint64_t{1} << shard; }
@@ -116,7 +118,9 @@ class Lookout {
   bool steal(std::size_t worker);
   void begin_work(Seat& seat);
   std::uint64_t progress() const;
-  bool look_around(const std::function<bool()>& leaving) const;
+  bool look_around(const std::function<bool()>& leaving);
+  bool somebody_gets_on() const;
+  void note_standstill();
   bool sleep_until_needed(const std::function<bool()>& leaving);
   bool is_worth_waking() const;
   void wake_for_work();
@@ -125,9 +129,8 @@ class Lookout {
   std::unique_ptr<Seat[]> seats_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> common_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> lookers_{0};
-  std::atomic<std::uint32_t> active_{0};  // Workers that have had work since they waited.
-  std::atomic<bool> watcher_{false};      // A worker naps.
-  std::atomic<bool> waking_{false};       // A wake-up is on its way.
+  std::atomic<bool> watcher_{false};                     // A worker naps.
+  std::atomic<bool> waking_{false};                      // A wake-up is on its way.
   std::atomic<std::uint64_t> event_ns_{kUnknownPaceNs};  // As last noted, by any worker.
   std::atomic<std::uint64_t> lanes_left_{0};             // Likewise.
   EventCount idle_;
