@@ -126,10 +126,12 @@ struct LaneList {
 };
 
 // An item that needs two cache lines anyway does not begin in the middle of one.
+// NOLINTBEGIN(bugprone-sizeof-expression): an Item may well be a pointer.
 template <class Item>
 inline constexpr std::size_t kItemAlignment = sizeof(Item) > 56 && sizeof(Item) <= 124
                                                   ? 64
                                                   : alignof(Item);
+// NOLINTEND(bugprone-sizeof-expression)
 
 template <class Item>
 struct alignas(kItemAlignment<Item>) alignas(Item) LaneItem {

@@ -450,7 +450,7 @@ class SlotRing final : public Engine<In, Out> {
     if (may_help) line_.end_looking();
     if (found) return true;
     if (may_help) line_.look_behind();  // Pushes relied on this thread until now.
-    output_.sleep(ready, std::chrono::nanoseconds(0));
+    output_.rest(ready, std::chrono::nanoseconds(0));
     return true;
   }
 

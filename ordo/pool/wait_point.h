@@ -33,12 +33,12 @@ class WaitPoint {
   // not pay; at first it is what is waited for. REQUIRES: plenty() implies ready().
   template <class Ready, class Plenty>
   void await(Ready ready, Plenty plenty, std::chrono::nanoseconds nap) {
-    if (!look(ready, plenty)) sleep(ready, nap);
+    if (!look(ready, plenty)) rest(ready, nap);
   }
 
   // The second half of await().
   template <class Ready>
-  void sleep(Ready ready, std::chrono::nanoseconds nap) {
+  void rest(Ready ready, std::chrono::nanoseconds nap) {
     bool rested = nap.count() == 0;
     for (;;) {
       if (rested) sleepers_.fetch_add(1, std::memory_order_seq_cst);

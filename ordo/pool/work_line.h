@@ -115,8 +115,8 @@ class WorkLine {
     helped_.store(item, std::memory_order_relaxed);
     return true;
   }
-  // Around a helper's looking for items. After it, look_behind(): once the helper has taken an item,
-  // or when it does not take one.
+  // Around a helper's looking for items. After it, look_behind(): once the helper has taken an
+  // item, or when it does not take one.
   void begin_looking() { spinners_.fetch_add(1, std::memory_order_seq_cst); }
   void end_looking() { spinners_.fetch_sub(1, std::memory_order_seq_cst); }
   // A helper that had to wait does not look any more: is somebody needed for what it did not take?
