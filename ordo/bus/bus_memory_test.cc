@@ -1,37 +1,14 @@
 // Memory: no allocation per publish beyond the frame, none at all when nobody takes it.
 // A program of its own, because it counts every operator new there is.
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "bench/support/allocations.h"
 #include "ordo/bus.h"
-
-namespace {
-
-std::atomic<std::uint64_t>& allocations() {
-  static std::atomic<std::uint64_t> count = 0;
-  return count;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  allocations().fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
 
 namespace ordo {
 namespace {
@@ -51,13 +28,13 @@ std::vector<Subscription<int>> subscribe_all(Bus<int>& bus) {
 TEST(BusMemoryTest, APublishAllocatesItsFrameAndNothingElse) {
   Bus<int> bus;
   auto subscriptions = subscribe_all(bus);
-  const std::uint64_t before = allocations().load();
+  const std::uint64_t before = bench::allocation_count();
   for (std::uint64_t n = 0; n < kFrames; ++n) {
     bus.publish(1);
     for (auto& subscription : subscriptions)
       subscription.try_pop();
   }
-  EXPECT_EQ(allocations().load() - before, kFrames);
+  EXPECT_EQ(bench::allocation_count() - before, kFrames);
 }
 
 TEST(BusMemoryTest, WaitingAndEvictingAllocateNothing) {
@@ -66,10 +43,10 @@ TEST(BusMemoryTest, WaitingAndEvictingAllocateNothing) {
   const TimePoint soon = system_clock().now() + 1ms;
   for (std::uint64_t n = 0; n < 100; ++n)
     bus.publish(1, soon);
-  const std::uint64_t before = allocations().load();
+  const std::uint64_t before = bench::allocation_count();
   for (std::uint64_t n = 0; n < 100; ++n)
     bus.publish(1, system_clock().now() + 10us);
-  EXPECT_LE(allocations().load() - before, 100U);
+  EXPECT_LE(bench::allocation_count() - before, 100U);
 }
 
 TEST(BusMemoryTest, AFrameThatNobodyTakesIsNotMade) {
@@ -78,10 +55,10 @@ TEST(BusMemoryTest, AFrameThatNobodyTakesIsNotMade) {
   auto best = bus.subscribe("best", Priority::best_effort);
   for (std::uint64_t n = 0; n < 100; ++n)
     bus.publish(1);
-  const std::uint64_t before = allocations().load();
+  const std::uint64_t before = bench::allocation_count();
   for (std::uint64_t n = 0; n < kFrames; ++n)
     bus.publish(1);
-  EXPECT_EQ(allocations().load(), before);
+  EXPECT_EQ(bench::allocation_count(), before);
   EXPECT_EQ(bus.stats().published, 100 + kFrames);
 }
 
