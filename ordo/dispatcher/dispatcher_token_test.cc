@@ -114,8 +114,9 @@ TEST_P(DispatcherTokenTest, ATokenThatIsUsedTwiceCountsOnce) {
   EXPECT_TRUE(token());
   EXPECT_FALSE(token());
   EXPECT_FALSE(copy.fail(error_of("late")));
-  EXPECT_EQ(d.stats().processed, 1U);
   EXPECT_EQ(d.stats().tokens_late, 2U);
+  EXPECT_TRUE(d.shutdown(30s).empty());  // The handler that kept the token may not be back yet.
+  EXPECT_EQ(d.stats().processed, 1U);
   EXPECT_TRUE(errors().empty());
 }
 
