@@ -51,6 +51,7 @@ class InlineText {
 
   friend bool operator==(const InlineText& a, const InlineText& b) { return a.view() == b.view(); }
   friend bool operator==(const InlineText& a, std::string_view b) { return a.view() == b; }
+  friend bool operator==(const InlineText& a, const char* b) { return a.view() == b; }
   friend std::ostream& operator<<(std::ostream& out, const InlineText& text) {
     return out << text.view();
   }
