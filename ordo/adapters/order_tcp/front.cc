@@ -1,0 +1,432 @@
+#include "ordo/adapters/order_tcp/front.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "ordo/core/check.h"
+
+namespace ordo::order_tcp {
+namespace {
+
+constexpr std::uint64_t kBellNumber = ~std::uint64_t{0};
+constexpr int kRoundsMax = 32;      // In a row, before Asio may look at its other work.
+constexpr int kSettleTurnsMax = 8;  // Of one round: held input goes on in between.
+constexpr auto kLingerTime = std::chrono::seconds(1);
+constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
+
+thread_local const Front* this_threads_front = nullptr;
+
+// A number is never used again: the slot in the low half, how often it was used in the high one.
+constexpr std::uint64_t number_of(std::uint32_t generation, std::uint32_t slot) {
+  return std::uint64_t{generation} << 32 | slot;
+}
+
+bool would_block(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+Error explain(const char* what) {
+  return {ErrorCode::resource_exhausted,
+          std::string(what) + ": " + std::system_category().message(errno)};
+}
+
+}  // namespace
+
+struct Front::Peer {
+  Peer(Descriptor connected, gateway::ReplyAddress address, Front& front)
+      : socket(std::move(connected)),
+        connection(address, front.limits_, front.store_, front.counters_.of_connections) {}
+
+  std::uint64_t number() const { return connection.address().connection; }
+
+  Descriptor socket;
+  Connection connection;
+  std::uint32_t interest = 0;  // What the readiness set reports of it.
+  bool is_touched = false;
+  bool is_lingering = false;  // Said its last word; reads on until the client has ended.
+  bool is_blocked = false;    // The last send did not take all.
+  std::size_t discarded_bytes = 0;
+};
+
+Front::Front(std::uint32_t index, const ConnectionLimits& limits,
+             std::atomic<std::size_t>& connections_now)
+    : index_(index),
+      limits_(limits),
+      connections_now_(connections_now),
+      read_buffer_(new char[kReadBytesMax]),
+      work_(boost::asio::make_work_guard(context_)),
+      ready_set_(context_),
+      linger_timer_(context_) {}
+
+Front::~Front() {
+  end();
+}
+
+Status Front::start(gateway::TaskPort& port) {
+  port_ = &port;
+  bell_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!bell_) return explain("eventfd");
+  Descriptor set(::epoll_create1(EPOLL_CLOEXEC));
+  if (!set) return explain("epoll_create1");
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;  // Rung again is ready again: nobody needs to read it.
+  event.data.u64 = kBellNumber;
+  if (::epoll_ctl(set.get(), EPOLL_CTL_ADD, bell_.get(), &event) != 0) return explain("epoll_ctl");
+  boost::system::error_code error;
+  ready_set_.assign(set.get(), error);
+  if (error) return Error{ErrorCode::resource_exhausted, "epoll: " + error.message()};
+  set.release();
+  thread_ = Thread("ordo-io-" + std::to_string(index_), [this](const std::stop_token&) { run(); });
+  return {};
+}
+
+void Front::run() {
+  this_threads_front = this;
+  wait_for_ready();
+  context_.run();
+}
+
+// Runs `function` on the thread of the front and waits for it.
+void Front::call(const std::function<void()>& function) {
+  std::latch done(1);
+  boost::asio::post(context_, [&] {
+    function();
+    done.count_down();
+  });
+  done.wait();
+}
+
+void Front::adopt(Descriptor socket) {
+  counters_.connections.add();
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const std::uint32_t index = free_slots_.back();
+  free_slots_.pop_back();
+  Slot& slot = slots_[index];
+  const std::uint64_t number = number_of(++slot.generation, index);
+  slot.peer = std::make_unique<Peer>(
+      std::move(socket), gateway::ReplyAddress{.front = index_, .connection = number}, *this);
+  Peer& peer = *slot.peer;
+  ++peer_count_;
+  if (is_reading_stopped_) peer.connection.stop_input();
+  epoll_event event{};
+  event.data.u64 = number;
+  const int added =
+      ::epoll_ctl(ready_set_.native_handle(), EPOLL_CTL_ADD, peer.socket.get(), &event);
+  if (added != 0) {
+    close(peer);
+    return;
+  }
+  settle(peer);
+}
+
+void Front::take(gateway::Reply&& reply) noexcept {
+  if (this_threads_front == this) {
+    deliver(reply);
+    return;
+  }
+  const std::lock_guard lock(outbox_mutex_);
+  if (is_ended_) {
+    dropped_late_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  outbox_.push_back(std::move(reply));
+  has_outbox_.store(true);
+}
+
+void Front::announce() noexcept {
+  if (has_outbox_.load() && !is_announced_.exchange(true)) wake();
+}
+
+void Front::wake() {
+  const std::uint64_t one = 1;
+  // Full is rung as well.
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof(one));
+}
+
+void Front::stop_reading() {
+  if (!thread_.joinable()) return;
+  call([this] {
+    is_reading_stopped_ = true;
+    for (Slot& slot : slots_) {
+      if (!slot.peer) continue;
+      slot.peer->connection.stop_input();
+      touch(*slot.peer);
+    }
+    finish_round();
+  });
+}
+
+void Front::begin_finish() {
+  if (!thread_.joinable()) return;
+  call([this] {
+    is_reading_stopped_ = true;
+    is_finishing_ = true;
+    take_outbox();
+    for (Slot& slot : slots_) {
+      if (!slot.peer) continue;
+      slot.peer->connection.stop_input();
+      touch(*slot.peer);
+    }
+    finish_round();
+    check_empty();
+  });
+}
+
+void Front::wait_until_empty(TimePoint deadline) {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(empty_mutex_);
+  while (!is_empty_ && !system_clock().wait_until(lock, became_empty_, deadline)) {
+  }
+}
+
+void Front::end() {
+  if (!thread_.joinable()) return;
+  call([this] {
+    {
+      const std::lock_guard lock(outbox_mutex_);
+      is_ended_ = true;
+      counters_.replies_dropped.add(outbox_.size());
+      outbox_.clear();
+    }
+    is_finishing_ = true;
+    for (Slot& slot : slots_) {
+      if (slot.peer) close(*slot.peer);
+    }
+    context_.stop();
+  });
+  thread_.join();
+}
+
+void Front::wait_for_ready() {
+  ready_set_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                        [this](const boost::system::error_code& error) {
+                          if (!error) on_ready();
+                        });
+}
+
+void Front::on_ready() {
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const int count = ::epoll_wait(ready_set_.native_handle(), events_.data(), kEventsMax, 0);
+    if (count <= 0) break;
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events_[static_cast<std::size_t>(i)];
+      on_event(event.data.u64, event.events);
+    }
+    finish_round();
+  }
+  wait_for_ready();
+}
+
+void Front::on_event(std::uint64_t number, std::uint32_t events) {
+  if (number == kBellNumber) {
+    take_outbox();
+    return;
+  }
+  Peer* const peer = find(number);
+  if (peer == nullptr) return;
+  if ((events & EPOLLOUT) != 0) {
+    peer->is_blocked = false;
+    touch(*peer);
+  }
+  if ((peer->interest & EPOLLIN) != 0 && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) {
+    peer->is_lingering ? discard(*peer) : read(*peer);
+  } else if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+    close(*peer);
+  }
+}
+
+void Front::read(Peer& peer) {
+  if (!peer.connection.wants_input()) return;
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  if (count < 0) {
+    if (!would_block(errno)) close(peer);
+    return;
+  }
+  if (count == 0) {
+    peer.connection.end_input(*port_);
+  } else {
+    const auto size = static_cast<std::size_t>(count);
+    counters_.bytes_received.add(size);
+    peer.connection.receive(*port_, {read_buffer_.get(), size});
+  }
+  touch(peer);
+}
+
+void Front::discard(Peer& peer) {
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  if (count < 0 && would_block(errno)) return;
+  if (count > 0) {
+    const auto size = static_cast<std::size_t>(count);
+    counters_.bytes_received.add(size);
+    peer.discarded_bytes += size;
+  }
+  if (count <= 0 || peer.discarded_bytes > kLingerBytesMax) close(peer);
+}
+
+void Front::take_outbox() {
+  is_announced_.store(false);
+  {
+    const std::lock_guard lock(outbox_mutex_);
+    has_outbox_.store(false);
+    std::swap(outbox_, taken_);
+  }
+  for (const gateway::Reply& reply : taken_)
+    deliver(reply);
+  taken_.clear();
+}
+
+void Front::deliver(const gateway::Reply& reply) {
+  Peer* const peer = find(reply.to.connection);
+  if (peer == nullptr) {
+    counters_.replies_dropped.add();
+    return;
+  }
+  counters_.replies.add();
+  peer->connection.answer(reply);
+  touch(*peer);
+}
+
+// Lets the port run what was submitted, and settles all that were touched. Connections whose held
+// input can go on are touched again, and get their turn at once, some times.
+void Front::finish_round() {
+  for (int turn = 0; turn < kSettleTurnsMax && !touched_.empty(); ++turn) {
+    port_->flush();
+    std::swap(touched_, settling_);
+    for (const std::uint64_t number : settling_) {
+      if (Peer* const peer = find(number)) {
+        peer->is_touched = false;
+        settle(*peer);
+      }
+    }
+    settling_.clear();
+  }
+  if (!touched_.empty()) wake();
+}
+
+void Front::settle(Peer& peer) {
+  Connection& connection = peer.connection;
+  if (!peer.is_blocked && !send(peer)) return;
+  if (connection.is_overflowed()) {
+    counters_.disconnected_unread.add();
+    close(peer);
+    return;
+  }
+  if (connection.continue_input(*port_)) touch(peer);
+  const bool is_over = connection.is_finished() || (is_finishing_ && connection.output().empty());
+  if (!is_over || peer.is_lingering) {
+    set_interest(peer);
+  } else if (connection.is_broken() && !is_reading_stopped_) {
+    linger(peer);
+  } else {
+    close(peer);
+  }
+}
+
+// False: the connection is gone.
+bool Front::send(Peer& peer) {
+  OutputBuffer& output = peer.connection.output();
+  if (output.empty()) return true;
+  const std::string_view unsent = output.unsent();
+  const ssize_t count = ::send(peer.socket.get(), unsent.data(), unsent.size(), MSG_NOSIGNAL);
+  if (count < 0 && !would_block(errno)) {
+    close(peer);
+    return false;
+  }
+  if (count > 0) {
+    counters_.bytes_sent.add(static_cast<std::size_t>(count));
+    output.sent(static_cast<std::size_t>(count));
+  }
+  peer.is_blocked = !output.empty();
+  return true;
+}
+
+void Front::set_interest(Peer& peer) {
+  std::uint32_t interest = 0;
+  if (peer.is_lingering || peer.connection.wants_input()) interest |= EPOLLIN;
+  if (peer.is_blocked) interest |= EPOLLOUT;
+  if (interest == peer.interest) return;
+  epoll_event event{};
+  event.events = interest;
+  event.data.u64 = peer.number();
+  const int set = ::epoll_ctl(ready_set_.native_handle(), EPOLL_CTL_MOD, peer.socket.get(), &event);
+  ORDO_CHECK(set == 0);
+  peer.interest = interest;
+}
+
+void Front::touch(Peer& peer) {
+  if (peer.is_touched) return;
+  peer.is_touched = true;
+  touched_.push_back(peer.number());
+}
+
+// To close at once, with input unread, would make the system reset the connection, and the client
+// might never see the answer that says why.
+void Front::linger(Peer& peer) {
+  ::shutdown(peer.socket.get(), SHUT_WR);
+  peer.is_lingering = true;
+  set_interest(peer);
+  const bool is_first = lingering_.empty();
+  lingering_.push_back(peer.number());
+  if (is_first) sweep_lingering();
+}
+
+// Twice a linger time, at most: what lingers now is closed at the next sweep.
+void Front::sweep_lingering() {
+  linger_timer_.expires_after(kLingerTime);
+  linger_timer_.async_wait([this, now = lingering_](const boost::system::error_code& error) {
+    if (error) return;
+    for (const std::uint64_t number : now) {
+      if (Peer* const peer = find(number)) close(*peer);
+    }
+    std::erase_if(lingering_, [this](std::uint64_t number) { return find(number) == nullptr; });
+    if (!lingering_.empty()) sweep_lingering();
+  });
+}
+
+void Front::close(Peer& peer) {
+  const auto index = static_cast<std::uint32_t>(peer.number());
+  if (is_reading_stopped_) {
+    // Read what has come, lest the system reset the connection before its answers are read.
+    ::shutdown(peer.socket.get(), SHUT_WR);
+    for (int reads = 0; reads < 16; ++reads) {
+      if (::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0) <= 0) break;
+    }
+  }
+  Slot& slot = slots_[index];
+  slot.peer.reset();
+  --peer_count_;
+  // A slot whose numbers are used up is used no more.
+  if (slot.generation != ~std::uint32_t{0}) free_slots_.push_back(index);
+  connections_now_.fetch_sub(1, std::memory_order_relaxed);
+  check_empty();
+}
+
+Front::Peer* Front::find(std::uint64_t number) {
+  const auto index = static_cast<std::uint32_t>(number);
+  if (index >= slots_.size()) return nullptr;
+  const Slot& slot = slots_[index];
+  return slot.generation == number >> 32 ? slot.peer.get() : nullptr;
+}
+
+void Front::check_empty() {
+  if (!is_finishing_ || peer_count_ > 0) return;
+  const std::lock_guard lock(empty_mutex_);
+  is_empty_ = true;
+  became_empty_.notify_all();
+}
+
+}  // namespace ordo::order_tcp

@@ -1,0 +1,159 @@
+// Front: one I/O thread of the server and its connections.
+//
+// Asio runs the thread: what is posted to it, its timers, and the wait for its connections. Which
+// of them are ready is asked of a set of its own (epoll, level-triggered), which Asio waits for as
+// one descriptor: Asio's own reads cost one more system call each, an attempt that finds nothing or
+// a renewed registration, and at one request per read that is a third of all (see
+// docs/adr/0012-one-readiness-set-per-io-thread.md).
+//
+// A round: one read of each ready connection, its requests go to the port; one flush of the port;
+// one write to each connection that has something to send. Replies that come inside that flush are
+// appended directly. Those of other threads go to the outbox, with one wake-up for many.
+//
+// Threads: take() and announce() any thread; those that say so, the thread of the front; the
+//          others by the server's owner.
+// Bounds:  one block of kReadBytesMax for reading; the outbox holds replies to admitted requests,
+//          which the gateway bounds.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <sys/epoll.h>
+
+#include "ordo/adapters/order_tcp/connection.h"
+#include "ordo/adapters/order_tcp/descriptor.h"
+#include "ordo/adapters/order_tcp/output_buffer.h"
+#include "ordo/core/clock.h"
+#include "ordo/core/counter.h"
+#include "ordo/core/result.h"
+#include "ordo/gateway/ports.h"
+#include "ordo/runtime/threads.h"
+
+namespace ordo::order_tcp {
+
+struct FrontCounters {
+  ConnectionCounters of_connections;
+  Counter connections;
+  Counter bytes_received;
+  Counter bytes_sent;
+  Counter replies;
+  Counter replies_dropped;
+  Counter disconnected_unread;
+};
+
+class Front {
+ public:
+  // connections_now: of all fronts; adopt() finds itself counted already.
+  Front(std::uint32_t index, const ConnectionLimits& limits,
+        std::atomic<std::size_t>& connections_now);
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+  ~Front();
+
+  // Makes the readiness set, then the thread.
+  Status start(gateway::TaskPort& port);
+
+  // Takes a connected socket over; on the thread of the front.
+  void adopt(Descriptor socket);
+
+  // A reply to one of its connections, and the end of a batch of them.
+  void take(gateway::Reply&& reply) noexcept;
+  void announce() noexcept;
+
+  // Returns when nothing is read any more.
+  void stop_reading();
+  // Begins to send what is left and to close; does not wait.
+  void begin_finish();
+  // Waits until all connections are closed, or until `deadline`.
+  void wait_until_empty(TimePoint deadline);
+  // Closes what is left and joins the thread. take() drops from then on.
+  void end();
+
+  boost::asio::io_context& context() { return context_; }
+  const FrontCounters& counters() const { return counters_; }
+  std::uint64_t dropped_late() const { return dropped_late_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Peer;
+  struct Slot {
+    std::uint32_t generation = 0;
+    std::unique_ptr<Peer> peer{};
+  };
+
+  void run();
+  void call(const std::function<void()>& function);
+  void wait_for_ready();
+  void on_ready();
+  void on_event(std::uint64_t number, std::uint32_t events);
+  void read(Peer& peer);
+  void discard(Peer& peer);
+  void take_outbox();
+  void deliver(const gateway::Reply& reply);
+  void finish_round();
+  void settle(Peer& peer);
+  bool send(Peer& peer);
+  void set_interest(Peer& peer);
+  void touch(Peer& peer);
+  void linger(Peer& peer);
+  void sweep_lingering();
+  void close(Peer& peer);
+  Peer* find(std::uint64_t number);
+  void wake();
+  void check_empty();
+
+  static constexpr std::size_t kReadBytesMax = std::size_t{64} * 1024;
+  static constexpr std::size_t kEventsMax = 256;
+
+  const std::uint32_t index_;
+  const ConnectionLimits& limits_;
+  std::atomic<std::size_t>& connections_now_;
+  gateway::TaskPort* port_ = nullptr;
+
+  // The thread's own.
+  BlockStore store_;
+  FrontCounters counters_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::size_t peer_count_ = 0;
+  std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
+  std::vector<std::uint64_t> settling_;
+  std::vector<std::uint64_t> lingering_;
+  std::vector<gateway::Reply> taken_;
+  std::array<epoll_event, kEventsMax> events_{};
+  std::unique_ptr<char[]> read_buffer_;
+  bool is_reading_stopped_ = false;
+  bool is_finishing_ = false;
+
+  // What others bring.
+  std::mutex outbox_mutex_;
+  std::vector<gateway::Reply> outbox_;  // Guarded by outbox_mutex_.
+  bool is_ended_ = false;               // Guarded by outbox_mutex_.
+  std::atomic<bool> has_outbox_{false};
+  std::atomic<bool> is_announced_{false};
+  std::atomic<std::uint64_t> dropped_late_{0};
+
+  std::mutex empty_mutex_;
+  std::condition_variable became_empty_;
+  bool is_empty_ = false;  // Guarded by empty_mutex_; true only while finishing.
+
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::posix::stream_descriptor ready_set_;
+  boost::asio::steady_timer linger_timer_;
+  Descriptor bell_;
+  Thread thread_;
+};
+
+}  // namespace ordo::order_tcp
