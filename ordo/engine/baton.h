@@ -1,0 +1,60 @@
+// Baton: who holds it runs the partition; it goes from thread to thread, and no work is forgotten.
+//
+// A partition has one owner at a time: its own thread, or a thread inside flush(). None of them
+// ever waits for the baton. Who finds it taken goes away, since whoever lets go of it looks for
+// work afterwards:
+//
+//   switch (baton.pass(rounds, run_turns, has_work)) {
+//     case Pass::elsewhere: break;              // the holder will look again after letting go
+//     case Pass::done: break;                   // nothing was left when we let go
+//     case Pass::left: wake_the_own_thread();   // enough for now; it shall go on
+//   }
+//
+// Invariant. Every change of held_ is a read-modify-write, the failed attempt to take it included.
+// So an attempt that fails comes before the holder's letting go in the order of held_, and what its
+// thread did before it (push a task) is seen by the holder's look for work after letting go. One
+// of the two always takes care of the task; neither needs a fence or a lock.
+// baton_schedules_test.cc tries every schedule of it, tests/models/baton.pml is its model.
+//
+// Threads: any.
+// Cost:    two exchanges for a pass; one when it is held elsewhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ordo/runtime/atomics.h"
+
+namespace ordo::engine {
+
+enum class Pass : std::uint8_t {
+  elsewhere,  // Somebody else holds the baton, and will look for work after letting it go.
+  done,       // All work there was is done.
+  left,       // There is work, and the caller has done his share.
+};
+
+template <class Atomics = StdAtomics>
+class BasicBaton {
+ public:
+  // Up to `rounds` times: takes the baton, calls work(), lets go, and looks whether there is more.
+  template <class Work, class HasWork>
+  Pass pass(int rounds, Work&& work, HasWork&& has_work) {
+    for (int round = 0; round < rounds; ++round) {
+      if (held_.exchange(true, std::memory_order_acq_rel)) return Pass::elsewhere;
+      work();
+      held_.exchange(false, std::memory_order_acq_rel);
+      if (!has_work()) return Pass::done;
+    }
+    return Pass::left;
+  }
+
+  // For one who is going to sleep: not held means that nobody will look for work by himself.
+  bool held() const { return held_.load(std::memory_order_acquire); }
+
+ private:
+  typename Atomics::template Atomic<bool> held_{false};
+};
+
+using Baton = BasicBaton<>;
+
+}  // namespace ordo::engine

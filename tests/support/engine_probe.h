@@ -1,0 +1,120 @@
+// What the tests of the engine share: a task that can be told what to do, and a handler that notes
+// in a book what it was given.
+//
+// Threads: Book: any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ordo/engine.h"
+
+namespace ordo::engine_probe {
+
+struct Item {
+  explicit Item(int number) noexcept : value(number) {}
+
+  int value;
+  std::function<void()> before = nullptr;  // Called by the handler; may block or throw.
+};
+
+struct End {
+  int value;
+  TaskTurn turn;
+  std::string error;  // Empty: finished.
+};
+
+inline std::string text_of(const std::exception_ptr& error) {
+  if (error == nullptr) return "";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+class Book {
+ public:
+  void begin(CorrelationId id) {
+    const std::lock_guard lock(mutex_);
+    if (id > 0 && ++running_[id] > 1) ++overlaps_;
+  }
+  void leave(CorrelationId id) {
+    const std::lock_guard lock(mutex_);
+    if (id > 0) --running_[id];
+  }
+  void end(End end) {
+    const std::lock_guard lock(mutex_);
+    ends_.push_back(std::move(end));
+  }
+  void batch() { batches_.fetch_add(1); }
+
+  std::vector<End> ends() const {
+    const std::lock_guard lock(mutex_);
+    return ends_;
+  }
+  std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return ends_.size();
+  }
+  std::size_t overlaps() const {
+    const std::lock_guard lock(mutex_);
+    return overlaps_;
+  }
+  std::size_t batches() const { return batches_.load(); }
+  std::vector<int> values_of(CorrelationId id) const {
+    std::vector<int> values;
+    for (const End& end : ends()) {
+      if (end.turn.id == id) values.push_back(end.value);
+    }
+    return values;
+  }
+  std::vector<std::string> errors_of(CorrelationId id) const {
+    std::vector<std::string> errors;
+    for (const End& end : ends()) {
+      if (end.turn.id == id) errors.push_back(end.error);
+    }
+    return errors;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<CorrelationId, int> running_;
+  std::size_t overlaps_ = 0;
+  std::vector<End> ends_;
+  std::atomic<std::size_t> batches_{0};
+};
+
+class RecordingHandler {
+ public:
+  explicit RecordingHandler(Book& book) : book_(book) {}
+
+  void handle(Item& item, const TaskTurn& turn) {
+    struct Leave {
+      Book& book;
+      CorrelationId id;
+      ~Leave() { book.leave(id); }
+    } leave{book_, turn.id};
+    book_.begin(turn.id);
+    if (item.before) item.before();
+  }
+  void finished(Item& item, const TaskTurn& turn) noexcept { book_.end({item.value, turn, ""}); }
+  void failed(Item& item, const TaskTurn& turn, std::exception_ptr error) noexcept {
+    book_.end({item.value, turn, text_of(error)});
+  }
+  void batch_end() noexcept { book_.batch(); }
+
+ private:
+  Book& book_;
+};
+
+}  // namespace ordo::engine_probe
