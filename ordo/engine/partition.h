@@ -107,6 +107,7 @@ class Partition {
   // Lets what was submitted run: here, if that is allowed, or on the partition's own thread.
   void flush() {
     const void* running = this_caller().running();
+    look_.store(true, std::memory_order_release);
     if (running == desk_.get()) return;  // The caller will look for work when this turn ends.
     if (!callers_run_ || running != nullptr) return desk_->parker().wake();
     bool due_is_earlier = false;
@@ -134,7 +135,7 @@ class Partition {
       if (is_empty() || abandoned_) return;
       abandoned_ = true;
       take_arrivals(std::numeric_limits<std::size_t>::max());
-      ready_left_.store(false, std::memory_order_release);
+      left_.store(false, std::memory_order_release);
       lanes_.for_each([&](HeldTask<Task>& held) { list(held, undone); });
     }
     admission_.abandon();
@@ -155,8 +156,8 @@ class Partition {
   void serve();
   bool look_for_a_while() const;
   bool has_work() const {
-    return ring_.size() > 0 || ready_left_.load(std::memory_order_acquire) || desk_->has_used() ||
-           look_.load(std::memory_order_acquire);
+    return look_.load(std::memory_order_acquire) || left_.load(std::memory_order_acquire) ||
+           desk_->has_used();
   }
 
   // The owner's.
@@ -172,11 +173,13 @@ class Partition {
     return {held.id, index_, held.entered, held.began, {}};
   }
 
-  // REQUIRES: lanes_lock_ is held, for these four.
+  // REQUIRES: lanes_lock_ is held, for these.
   void take_arrivals(std::size_t count_max) {
-    ring_.try_consume(count_max,
-                      [this](Arrival<Task>& arrival) { lanes_.add(std::move(arrival)); });
+    const std::size_t count = ring_.try_consume(
+        count_max, [this](Arrival<Task>& arrival) { lanes_.add(std::move(arrival)); });
+    arrivals_left_ = count == count_max;
   }
+  void set_left() { left_.store(arrivals_left_ || lanes_.has_ready(), std::memory_order_release); }
   InTurn<Task> take(TimePoint now, TimePoint turn_began);
   void record(const HeldTask<Task>& held, TimePoint ended, bool failed);
   void list(HeldTask<Task>& held, std::vector<UndoneTask<Task>>& undone);
@@ -198,9 +201,9 @@ class Partition {
   TaskAdmission admission_;
   SpscRing<Arrival<Task>, SpinWait> ring_;  // Pushed to under the admission's lock.
 
+  alignas(kCacheLineBytes) std::atomic<bool> look_{false};  // Somebody wants the partition to run.
   alignas(kCacheLineBytes) Baton baton_;
-  std::atomic<bool> ready_left_{false};           // Lanes are ready. Written under lanes_lock_.
-  std::atomic<bool> look_{false};                 // Somebody wants a look at the partition.
+  std::atomic<bool> left_{false};  // A turn left tasks behind. Written under lanes_lock_.
   std::atomic<TimePoint> due_{TimePoint::max()};  // When the own thread must run timers.
   std::atomic<bool> closing_{false};
   std::atomic<bool> is_empty_{false};
@@ -214,6 +217,7 @@ class Partition {
 
   alignas(kCacheLineBytes) mutable ShortLock lanes_lock_;  // Guards all below.
   bool abandoned_ = false;
+  bool arrivals_left_ = false;  // The ring may have more than the last turn took.
   TaskLanes<Task> lanes_;
   Counter processed_;
   Counter failed_;
@@ -260,7 +264,6 @@ template <class Task, class Handler>
 bool Partition<Task, Handler>::run_turns(int turns_max, Counter* turns) {
   Caller& caller = this_caller();
   caller.set_running(desk_.get());
-  look_.store(false, std::memory_order_relaxed);
   for (int turn = 0; turn < turns_max && run_turn(); ++turn) {
     if (turns != nullptr) turns->add();
   }
@@ -275,7 +278,10 @@ bool Partition<Task, Handler>::run_turns(int turns_max, Counter* turns) {
 template <class Task, class Handler>
 bool Partition<Task, Handler>::run_turn() {
   const bool has_used = kWithTokens && desk_->has_used();
-  const bool has_tasks = ring_.size() > 0 || ready_left_.load(std::memory_order_relaxed);
+  // As a read-modify-write: whatever was submitted before the flag was raised is seen below.
+  const bool is_asked =
+      look_.load(std::memory_order_relaxed) && look_.exchange(false, std::memory_order_acq_rel);
+  const bool has_tasks = is_asked || left_.load(std::memory_order_relaxed);
   if (!has_used && !has_tasks && !HasTimers<Handler>) return false;
   const TimePoint now = clock_.now();
   gone_.clear();
@@ -307,7 +313,7 @@ void Partition<Task, Handler>::apply_tokens(TimePoint now) {
     if (abandoned_) return;
     desk_->release(used.name);
     lanes_.end(used.place, told.ended);
-    ready_left_.store(lanes_.has_ready(), std::memory_order_release);
+    set_left();
   });
 }
 
@@ -417,7 +423,7 @@ InTurn<Task> Partition<Task, Handler>::take(TimePoint now, TimePoint turn_began)
   InTurn<Task> turn;
   if (now - turn_began < kTurnTimeMax) turn = lanes_.take(now);
   if (!turn) {
-    ready_left_.store(lanes_.has_ready(), std::memory_order_release);
+    set_left();
   } else if constexpr (kWithTokens) {
     turn.held->token = desk_->open(turn.place);
   }
@@ -485,7 +491,7 @@ void Partition<Task, Handler>::heads(std::vector<BlockedId>& blocked) {
     const std::lock_guard lock(lanes_lock_);
     if (abandoned_) return;
     if (ring_.size() > 0) {
-      ready_left_.store(true, std::memory_order_release);
+      left_.store(true, std::memory_order_release);
       take_arrivals(std::numeric_limits<std::size_t>::max());
       took_arrivals = true;
     }
