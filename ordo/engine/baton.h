@@ -1,4 +1,5 @@
-// Baton: who holds it runs the partition; it goes from thread to thread, and no work is forgotten.
+// Baton, Flag: who holds the baton runs the partition; it goes from thread to thread, and no work
+// is forgotten.
 //
 // A partition has one owner at a time: its own thread, or a thread inside flush(). None of them
 // ever waits for the baton. Who finds it taken goes away, since whoever lets go of it looks for
@@ -14,10 +15,14 @@
 // So an attempt that fails comes before the holder's letting go in the order of held_, and what its
 // thread did before it (push a task) is seen by the holder's look for work after letting go. One
 // of the two always takes care of the task; neither needs a fence or a lock.
-// baton_schedules_test.cc tries every schedule of it, tests/models/baton.pml is its model.
+// baton_schedules_test.cc tries every schedule of it.
+//
+// Flag: says that there is something to look at. Who takes it down sees all that was done before it
+// was raised for the last time, since taking it down is a read-modify-write too.
 //
 // Threads: any.
-// Cost:    two exchanges for a pass; one when it is held elsewhere.
+// Cost:    two exchanges for a pass; one when it is held elsewhere. A flag: a store to raise it, a
+//          load to see that it is down, an exchange to take it down.
 #pragma once
 
 #include <atomic>
@@ -55,6 +60,21 @@ class BasicBaton {
   typename Atomics::template Atomic<bool> held_{false};
 };
 
+template <class Atomics = StdAtomics>
+class BasicFlag {
+ public:
+  void raise() { up_.store(true, std::memory_order_release); }
+  // Takes the flag down; false when it was not up.
+  bool take() {
+    return up_.load(std::memory_order_relaxed) && up_.exchange(false, std::memory_order_acq_rel);
+  }
+  bool is_up() const { return up_.load(std::memory_order_acquire); }
+
+ private:
+  typename Atomics::template Atomic<bool> up_{false};
+};
+
 using Baton = BasicBaton<>;
+using Flag = BasicFlag<>;
 
 }  // namespace ordo::engine

@@ -107,7 +107,7 @@ class Partition {
   // Lets what was submitted run: here, if that is allowed, or on the partition's own thread.
   void flush() {
     const void* running = this_caller().running();
-    look_.store(true, std::memory_order_release);
+    look_.raise();
     if (running == desk_.get()) return;  // The caller will look for work when this turn ends.
     if (!callers_run_ || running != nullptr) return desk_->parker().wake();
     bool due_is_earlier = false;
@@ -121,7 +121,7 @@ class Partition {
   void close() {
     admission_.close();
     closing_.store(true, std::memory_order_release);
-    look_.store(true, std::memory_order_release);
+    look_.raise();
     desk_->parker().wake();
   }
   // Closed, all tasks ended, and the batch of the last one has ended too; or abandoned.
@@ -156,8 +156,7 @@ class Partition {
   void serve();
   bool look_for_a_while() const;
   bool has_work() const {
-    return look_.load(std::memory_order_acquire) || left_.load(std::memory_order_acquire) ||
-           desk_->has_used();
+    return look_.is_up() || left_.load(std::memory_order_acquire) || desk_->has_used();
   }
 
   // The owner's.
@@ -201,7 +200,7 @@ class Partition {
   TaskAdmission admission_;
   SpscRing<Arrival<Task>, SpinWait> ring_;  // Pushed to under the admission's lock.
 
-  alignas(kCacheLineBytes) std::atomic<bool> look_{false};  // Somebody wants the partition to run.
+  alignas(kCacheLineBytes) Flag look_;  // Somebody wants the partition to run.
   alignas(kCacheLineBytes) Baton baton_;
   std::atomic<bool> left_{false};  // A turn left tasks behind. Written under lanes_lock_.
   std::atomic<TimePoint> due_{TimePoint::max()};  // When the own thread must run timers.
@@ -278,9 +277,7 @@ bool Partition<Task, Handler>::run_turns(int turns_max, Counter* turns) {
 template <class Task, class Handler>
 bool Partition<Task, Handler>::run_turn() {
   const bool has_used = kWithTokens && desk_->has_used();
-  // As a read-modify-write: whatever was submitted before the flag was raised is seen below.
-  const bool is_asked =
-      look_.load(std::memory_order_relaxed) && look_.exchange(false, std::memory_order_acq_rel);
+  const bool is_asked = look_.take();
   const bool has_tasks = is_asked || left_.load(std::memory_order_relaxed);
   if (!has_used && !has_tasks && !HasTimers<Handler>) return false;
   const TimePoint now = clock_.now();
