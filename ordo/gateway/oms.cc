@@ -154,7 +154,8 @@ void Oms::close(Order& order, OrderState state, TimePoint now) {
   closed_.push_back({order.id, now});
   closed_peak_ = std::max(closed_peak_, closed_.size());
   if (closed_.size() <= settings_->orders_max) return;
-  forget_oldest();  // Remembering is a courtesy: it gives way, and new orders are not refused for it.
+  // Remembering is a courtesy: it gives way, and new orders are not refused for it.
+  forget_oldest();
   ++forgotten_early_;
 }
 
