@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -23,6 +24,7 @@ struct Item {
 
   int value;
   std::function<void()> before = nullptr;  // Called by the handler; may block or throw.
+  std::function<void(const TaskToken&)> with_token = nullptr;  // In place of the token board.
 };
 
 struct End {
@@ -115,6 +117,59 @@ class RecordingHandler {
 
  private:
   Book& book_;
+};
+
+// Where tests find the tokens of the tasks in flight.
+class TokenBoard {
+ public:
+  void put(int value, TaskToken token) {
+    const std::lock_guard lock(mutex_);
+    tokens_.insert_or_assign(value, std::move(token));
+    arrived_.notify_all();
+  }
+  // Takes the token of the task, waiting for it.
+  TaskToken await(int value) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return tokens_.count(value) > 0; });
+    return std::move(tokens_.extract(value).mapped());
+  }
+  bool has(int value) const {
+    const std::lock_guard lock(mutex_);
+    return tokens_.count(value) > 0;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<int, TaskToken> tokens_;
+};
+
+// Puts the token of each task on the board.
+class TokenHandler {
+ public:
+  TokenHandler(Book& book, TokenBoard& board) : book_(book), board_(board) {}
+
+  void handle(Item& item, const TaskTurn& turn, TaskToken token) {
+    book_.begin(turn.id);
+    if (item.before) item.before();
+    if (item.with_token) {
+      item.with_token(token);
+    } else {
+      board_.put(item.value, std::move(token));
+    }
+  }
+  void finished(Item& item, const TaskTurn& turn) noexcept {
+    book_.leave(turn.id);
+    book_.end({item.value, turn, ""});
+  }
+  void failed(Item& item, const TaskTurn& turn, std::exception_ptr error) noexcept {
+    book_.leave(turn.id);
+    book_.end({item.value, turn, text_of(error)});
+  }
+
+ private:
+  Book& book_;
+  TokenBoard& board_;
 };
 
 }  // namespace ordo::engine_probe
