@@ -19,7 +19,6 @@ namespace ordo::bench {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kPatienceNs = 5 * kSecond;
 
 std::uint64_t cpu_ns_of(pid_t process) {
   clockid_t clock{};
@@ -88,9 +87,9 @@ class Load {
     }
     const Measures measures = measure(Moment(plan_.server));
     stopping_ = true;
-    for (now = now_ns(); outstanding() > 0 && !broken_ && now < end_ns_ + kPatienceNs;
-         now = now_ns())
-      turn(end_ns_ + kPatienceNs);
+    const std::uint64_t last_ns = end_ns_ + plan_.patience_ns;
+    while (outstanding() > 0 && !broken_ && now_ns() < last_ns)
+      turn(last_ns);
     return judge(measures);
   }
 

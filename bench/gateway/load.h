@@ -14,7 +14,7 @@
 // lost, doubled, overtaken), bad (refused, or another decision than the right one), unanswered.
 //
 // Threads: one; blocks while it runs.
-// Bounds:  ends 5 s after its time at the latest. Connections are closed when it returns.
+// Bounds:  ends `patience_ns` after its time at the latest. Connections are closed when it returns.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ struct LoadPlan {
   double rate = 0;  // Requests per second over all connections; 0: closed loop.
   std::uint64_t warm_ns = 200'000'000;
   std::uint64_t measured_ns = 1'000'000'000;
-  pid_t server = 0;  // Whose processor time is taken; 0: nobody's.
+  std::uint64_t patience_ns = 5'000'000'000;  // For the last answers, after its time.
+  pid_t server = 0;                           // Whose processor time is taken; 0: nobody's.
 };
 
 // What failed (no connection, say) is told as `errors`, with a line on standard error.
