@@ -45,6 +45,10 @@ struct StdAtomics {
     __asm__ __volatile__("yield");
 #endif
   }
+  static void pause(int times) {
+    for (int i = 0; i < times; ++i)
+      pause();
+  }
   static void yield();
 
   // How often a blocking wait looks again before it sleeps: first pausing, then yielding.

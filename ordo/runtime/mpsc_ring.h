@@ -112,11 +112,15 @@ class MpscRing : public RingCalls<MpscRing<T, Wait, Atomics>, T> {
   template <class Function>
   std::size_t consume(std::size_t max, Function&& function) {
     ORDO_CHECK(max > 0);
-    while (true) {
-      if (const std::size_t count = try_consume(max, function)) return count;
-      if (drained()) return 0;
-      not_empty_.wait([this] { return is_published(next_pop_) || drained(); });
+    if (const std::size_t count = try_consume(max, function)) return count;
+    while (!drained()) {
+      not_empty_.wait([this] { return is_published(next_pop_) || drained(); }, pace_.pauses());
+      if (const std::size_t count = try_consume(max, function)) {
+        pace_.got(count);
+        return count;
+      }
     }
+    return 0;
   }
 
   // Whether no item is published at the front. For the consumer.
@@ -220,10 +224,11 @@ class MpscRing : public RingCalls<MpscRing<T, Wait, Atomics>, T> {
     static_assert(std::is_nothrow_constructible_v<T, std::iter_reference_t<Iterator>>,
                   "move the items in (std::make_move_iterator), or copy them first");
     const Claim claim = try_claim(count);
-    for (std::size_t i = 0; i < claim.count; ++i, ++first) {
+    for (std::size_t i = 0; i < claim.count; ++i, ++first)
       std::construct_at(slot(claim.first + i).item(), *first);
-      publish(claim.first + i);
-    }
+    // The first one last: the consumer meets a whole batch, and no line that is being written to.
+    for (std::size_t i = claim.count; i > 0; --i)
+      publish(claim.first + i - 1);
     if (claim.count > 0) not_empty_.wake_one();
     return claim.count;
   }
@@ -249,6 +254,7 @@ class MpscRing : public RingCalls<MpscRing<T, Wait, Atomics>, T> {
 
   // The consumer's own.
   alignas(kCacheLineBytes) Position next_pop_ = 0;  // tail, as the consumer knows it.
+  LookPace pace_{};
 
   alignas(kCacheLineBytes) Atomic<Position> tail_{0};
   Wait<Atomics> not_empty_;

@@ -273,5 +273,24 @@ TEST(SpscRingStress, ClosingFromAThirdThreadLosesNoAcceptedItem) {
   }
 }
 
+TEST(LookPaceTest, AConsumerOfLoneItemsLooksOften) {
+  LookPace pace;
+  for (int wait = 0; wait < 100; ++wait) {
+    pace.got(1);
+    EXPECT_LE(pace.pauses(), 8);
+  }
+}
+
+TEST(LookPaceTest, AConsumerOfAStreamStaysAwayLongerAndComesBackWhenItEnds) {
+  LookPace pace;
+  EXPECT_EQ(pace.pauses(), 1);
+  for (int wait = 0; wait < 10; ++wait)
+    pace.got(64);
+  EXPECT_EQ(pace.pauses(), LookPace::kPausesMax);
+  for (int wait = 0; wait < 10; ++wait)
+    pace.got(1);
+  EXPECT_LE(pace.pauses(), 8);
+}
+
 }  // namespace
 }  // namespace ordo

@@ -113,11 +113,15 @@ class SpscRing : public RingCalls<SpscRing<T, Wait, Atomics>, T> {
   template <class Function>
   std::size_t consume(std::size_t max, Function&& function) {
     ORDO_CHECK(max > 0);
-    while (true) {
-      if (const std::size_t count = try_consume(max, function)) return count;
-      if (drained()) return 0;
-      not_empty_.wait([this] { return has_items() || drained(); });
+    if (const std::size_t count = try_consume(max, function)) return count;
+    while (!drained()) {
+      not_empty_.wait([this] { return has_items() || drained(); }, pace_.pauses());
+      if (const std::size_t count = try_consume(max, function)) {
+        pace_.got(count);
+        return count;
+      }
     }
+    return 0;
   }
 
   // Whether no item waits. For the consumer.
@@ -238,6 +242,7 @@ class SpscRing : public RingCalls<SpscRing<T, Wait, Atomics>, T> {
   // The consumer's own.
   alignas(kCacheLineBytes) std::uint64_t next_pop_ = 0;  // tail, as the consumer knows it.
   std::uint64_t head_seen_ = 0;                          // head, as the consumer last read it.
+  LookPace pace_{};
 
   alignas(kCacheLineBytes) Atomic<std::uint64_t> head_{0};
   alignas(kCacheLineBytes) Atomic<std::uint64_t> tail_{0};

@@ -188,6 +188,7 @@ struct ExploredAtomics {
     explorer::futex_wake(word.location(), count);
   }
   static void pause() { explorer::rest(); }
+  static void pause(int /*times*/) { explorer::rest(); }  // Until others have done something.
   static void yield() { explorer::rest(); }
   static constexpr int kPausesBeforeSleep = 0;
   static constexpr int kYieldsBeforeSleep = 0;
