@@ -7,7 +7,9 @@
 #include <CLI/CLI.hpp>
 
 #include "ordo/app/completion.h"
+#include "ordo/app/join.h"
 #include "ordo/app/option_values.h"
+#include "ordo/app/settings.h"
 #include "ordo/app/suggest.h"
 #include "ordo/app/version.h"
 
@@ -36,12 +38,47 @@ Exit status:
   255       another error, wrong usage included
 )";
 
+constexpr const char* kGatewayExamples = R"(
+Each setting may also come from the environment (ORDO_GATEWAY_BUDGET=64) or from the table
+[gateway] of the configuration (budget = 64); a flag beats the environment, which beats the file.
+The file, --config or ordo.toml where it exists, also has the routes and the risk limits; SIGHUP
+reads those again. SIGTERM and Ctrl-C finish what was admitted; a second one does not wait for it.
+
+Examples:
+  ordo gateway
+  printf 'r1 42 NEW ACME BUY 10 99.5\nr2 42 CANCEL\n' | nc -N 127.0.0.1 7070
+      an order and its end, answered in that order
+  ordo gateway --config gateway.toml --check
+      say what is wrong with the configuration, and do nothing else
+
+Exit status:
+  0  stopped, and everything admitted was answered      1  stopped, and the rest was listed
+  255  another error, wrong usage included
+)";
+
+constexpr const char* kClientExamples = R"(
+Each line of standard input is '<correlation-id> <payload>'; its number is its request id. The
+replies go to standard output as they come: those of one correlation id in order.
+
+Examples:
+  printf '42 NEW ACME BUY 10 99.5\n42 STATUS\n' | ordo gateway-client
+  printf '0 QUOTE ACME 10\n' | ordo gateway-client --binary --connect 127.0.0.1:7070
+  ordo gateway-client --raw < requests.txt
+      the lines are sent as they are, request ids and all
+
+Exit status:
+  0  every reply was OK      1  some were REJ, or missing      255  another error
+)";
+
 constexpr const char* kExamples = R"(
 Examples:
   seq 10 | ordo map -j4 -- sh -c 'sleep 0.$1; echo $1' sh
+  ordo gateway --listen 127.0.0.1:7070
   ordo map --help
   source <(ordo completion bash)
 )";
+
+const std::vector<std::string> kCommands = {"map", "gateway", "gateway-client", "completion"};
 
 // The options as typed; build_map() turns them into MapOptions.
 struct Typed {
@@ -143,6 +180,38 @@ void add_record_options(CLI::App& map, Typed& typed) {
       ->group(group);
 }
 
+void add_gateway_options(CLI::App& gateway, GatewayWords& words) {
+  for (const SettingRule& rule : gateway_rules()) {
+    const auto keep = [&words, name = rule.name](const std::string& text) {
+      words.flags.emplace_back(name, text);
+    };
+    const std::string help =
+        rule.help + (rule.type.empty() ? "" : " (default " + rule.initial + ")");
+    if (rule.type.empty()) {
+      gateway.add_flag_callback(
+          flag_of(rule.name), [keep] { keep("true"); }, help);
+    } else {
+      gateway.add_option_function<std::string>(flag_of(rule.name), keep, help)
+          ->type_name(rule.type);
+    }
+  }
+  const auto admin_off = [&words] { words.flags.emplace_back("admin", "off"); };
+  gateway.add_flag_callback("--no-admin", admin_off, "No HTTP server; as --admin off");
+  gateway.add_option("--config", words.config, "Settings, routes and risk limits")
+      ->type_name("FILE");
+  gateway.add_flag("--check", words.check_only, "Say whether all settings are good, and exit");
+}
+
+void add_client_options(CLI::App& client, ClientOptions& options) {
+  client.add_option("--connect", options.connect, "The gateway (default 127.0.0.1:7070)")
+      ->type_name("ADDR:PORT");
+  client.add_flag("--binary", options.binary, "Speak the binary protocol");
+  client.add_flag("--raw", options.raw, "Lines have their own request ids; text only");
+  client.add_option("--window", options.window, "Requests sent and not yet answered (default 256)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+}
+
 class MapFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
@@ -153,8 +222,12 @@ class MapFormatter : public CLI::Formatter {
 struct Program {
   CLI::App app{"Ordo keeps things in order while they run in parallel.", "ordo"};
   CLI::App* map = nullptr;
+  CLI::App* gateway = nullptr;
+  CLI::App* client = nullptr;
   CLI::App* completion = nullptr;
   Typed typed;
+  GatewayWords gateway_words;
+  ClientOptions client_options;
   std::string shell;
 
   Program() {
@@ -169,6 +242,12 @@ struct Program {
     add_run_options(*map, typed);
     add_failure_options(*map, typed);
     add_record_options(*map, typed);
+    gateway = app.add_subcommand("gateway", "Serve orders over TCP, in order per correlation id");
+    gateway->footer(kGatewayExamples);
+    add_gateway_options(*gateway, gateway_words);
+    client = app.add_subcommand("gateway-client", "Send lines to a gateway and print the replies");
+    client->footer(kClientExamples);
+    add_client_options(*client, client_options);
     completion = app.add_subcommand("completion", "Print a completion script for bash or zsh");
     completion->add_option("SHELL", shell, "bash or zsh")
         ->required()
@@ -177,6 +256,17 @@ struct Program {
         "\nExamples:\n  source <(ordo completion bash)\n"
         "  ordo completion bash > /etc/bash_completion.d/ordo\n"
         "  ordo completion zsh > ~/.zfunc/_ordo\n");
+  }
+
+  // The subcommand that was named, or the program as a whole.
+  const CLI::App& asked() const {
+    for (const CLI::App* command : {map, gateway, client, completion}) {
+      if (command->parsed()) return *command;
+    }
+    return app;
+  }
+  std::string asked_name() const {
+    return &asked() == &app ? "ordo" : "ordo " + asked().get_name();
   }
 };
 
@@ -331,7 +421,7 @@ Invocation build_map(const Typed& typed, std::vector<std::string> command) {
 }
 
 CompletionOption completion_option(const CLI::Option& option) {
-  static const std::set<std::string> kFiles{"joblog", "dlq", "output"};
+  static const std::set<std::string> kFiles{"joblog", "dlq", "output", "config"};
   CompletionOption described;
   for (const std::string& name : option.get_snames())
     described.names.push_back("-" + name);
@@ -339,6 +429,7 @@ CompletionOption completion_option(const CLI::Option& option) {
     described.names.push_back("--" + name);
     described.takes_file = described.takes_file || kFiles.count(name) > 0;
     if (name == "halt") described.values = {"on-error", "never"};
+    if (name == "run") described.values = {"inline", "threads"};
   }
   described.text = option.get_description();
   described.takes_value = takes_value(option);
@@ -372,11 +463,24 @@ std::string unknown(const std::string& kind, const std::string& word,
          (meant.empty() ? "" : "; did you mean '" + meant + "'?");
 }
 
+// What is wrong with words the library had no use for: an option nobody knows, or a word too many.
+std::string stranger_among(const CLI::App& command, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (word.starts_with("-") && command.get_option_no_throw(name) == nullptr) {
+      return unknown("option", name, names_of(command));
+    }
+  }
+  return "'" + words.back() + "' is one word too many";
+}
+
 }  // namespace
 
 Invocation parse_command_line(const std::vector<std::string>& arguments) {
   Program program;
-  if (arguments.empty()) return complain("say what to do; commands: map, completion", "ordo");
+  if (arguments.empty()) {
+    return complain("say what to do; commands: " + join(kCommands, ", "), "ordo");
+  }
   std::vector<std::string> words = arguments;
   std::vector<std::string> command;
   const std::string& first = words[0];
@@ -389,23 +493,33 @@ Invocation parse_command_line(const std::vector<std::string>& arguments) {
     }
     words.resize(1);
     words.insert(words.end(), rest.begin(), rest.end());
-  } else if (first[0] != '-' && first != "completion") {
-    return complain(unknown("command", first, {"map", "completion"}), "ordo");
+  } else if (first[0] != '-' && std::ranges::find(kCommands, first) == kCommands.end()) {
+    return complain(unknown("command", first, kCommands), "ordo");
   }
   try {
     std::reverse(words.begin(), words.end());  // As the library takes them.
     program.app.parse(words);
   } catch (const CLI::CallForHelp&) {
-    return print((is_map                         ? program.map
-                  : program.completion->parsed() ? program.completion
-                                                 : &program.app)
-                     ->help());
+    return print(program.asked().help());
   } catch (const CLI::CallForVersion&) {
     return print(version_text() + "\n");
+  } catch (const CLI::ExtrasError&) {
+    return complain(stranger_among(program.asked(), arguments), program.asked_name());
   } catch (const CLI::ParseError& error) {
-    return complain(error.what(), is_map ? "ordo map" : "ordo");
+    return complain(error.what(), program.asked_name());
   }
   if (is_map) return build_map(program.typed, std::move(command));
+  Invocation wanted;
+  if (program.gateway->parsed()) {
+    wanted.what = Invocation::What::gateway;
+    wanted.gateway = std::move(program.gateway_words);
+    return wanted;
+  }
+  if (program.client->parsed()) {
+    wanted.what = Invocation::What::gateway_client;
+    wanted.client = std::move(program.client_options);
+    return wanted;
+  }
   return print(completion_script(program));
 }
 

@@ -12,15 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "ordo/app/gateway_options.h"
 #include "ordo/app/map_options.h"
 
 namespace ordo::app {
 
 struct Invocation {
-  enum class What : std::uint8_t { map, print, complain };
+  enum class What : std::uint8_t { map, gateway, gateway_client, print, complain };
 
   What what = What::print;
   MapOptions map;
+  GatewayWords gateway;
+  ClientOptions client;
   std::string text;  // For standard output (print) or standard error (complain).
 };
 

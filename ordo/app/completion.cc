@@ -1,14 +1,9 @@
 #include "ordo/app/completion.h"
 
+#include "ordo/app/join.h"
+
 namespace ordo::app {
 namespace {
-
-std::string join(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 std::vector<std::string> option_names(const CompletionCommand& command) {
   std::vector<std::string> names;

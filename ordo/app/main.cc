@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ordo/app/command_line.h"
+#include "ordo/app/gateway_command.h"
 #include "ordo/app/map_command.h"
 #include "ordo/app/write_all.h"
 
@@ -28,6 +29,10 @@ int main(int argc, char** argv) {
   switch (wanted.what) {
     case ordo::app::Invocation::What::map:
       return ordo::app::run_map(std::move(wanted.map));
+    case ordo::app::Invocation::What::gateway:
+      return ordo::app::run_gateway(wanted.gateway);
+    case ordo::app::Invocation::What::gateway_client:
+      return ordo::app::run_gateway_client(wanted.client);
     case ordo::app::Invocation::What::print:
       return ordo::app::write_all(STDOUT_FILENO, wanted.text) == 0 ? 0 : ordo::app::kExitError;
     case ordo::app::Invocation::What::complain:

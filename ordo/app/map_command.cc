@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <utility>
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "ordo/app/command_template.h"
+#include "ordo/app/file_limit.h"
 #include "ordo/app/find_program.h"
 #include "ordo/app/job_runner.h"
 #include "ordo/app/map_run.h"
@@ -55,16 +55,13 @@ int complain(const std::string& message, int status) {
   return status;
 }
 
-// Makes use of the hard limit. Returns nothing, or why the limit is too low.
-std::string raise_file_limit(const MapOptions& options) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  const rlim_t need = 8 * options.autoscale_max.value_or(options.workers) + 32;
-  if (limit.rlim_cur >= need) return {};
-  limit.rlim_cur = std::min(need, limit.rlim_max);
-  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= need) return {};
+// Returns nothing, or why the limit of open files is too low.
+std::string check_file_limit(const MapOptions& options) {
+  const std::size_t need = 8 * options.autoscale_max.value_or(options.workers) + 32;
+  const std::size_t limit = raise_file_limit(need);
+  if (limit >= need) return {};
   return "this many workers need " + std::to_string(need) + " open files, and the limit is " +
-         std::to_string(limit.rlim_max) + "; use fewer --workers or raise 'ulimit -n'";
+         std::to_string(limit) + "; use fewer --workers or raise 'ulimit -n'";
 }
 
 CommandTemplate make_template(const MapOptions& options) {
@@ -221,7 +218,7 @@ int run_with(const MapOptions& options, const CommandTemplate& command, const st
 
 int run_map(MapOptions options) {
   fill_in_defaults(options);
-  if (const std::string reason = raise_file_limit(options); !reason.empty()) {
+  if (const std::string reason = check_file_limit(options); !reason.empty()) {
     return complain(reason, kExitError);
   }
   const CommandTemplate command = make_template(options);

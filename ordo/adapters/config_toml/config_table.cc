@@ -1,0 +1,56 @@
+#include "ordo/adapters/config_toml/config_table.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace ordo::config_toml {
+namespace {
+
+Error error_at(std::string_view file_name, std::uint32_t line, std::string_view what) {
+  std::string message(file_name);
+  message.append(":").append(std::to_string(line)).append(": ").append(what);
+  return Error{ErrorCode::invalid_argument, std::move(message)};
+}
+
+std::optional<std::string> text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_view file_name,
+                                            std::string_view table) {
+  const toml::parse_result parsed = toml::parse(text, file_name);
+  if (!parsed) {
+    return error_at(file_name, parsed.error().source().begin.line, parsed.error().description());
+  }
+  std::vector<ConfigEntry> entries;
+  const toml::node* node = parsed.table().get(table);
+  if (node == nullptr) return entries;
+  const toml::table* values = node->as_table();
+  if (values == nullptr) {
+    return error_at(file_name, node->source().begin.line,
+                    "'" + std::string(table) + "' must be a table: [" + std::string(table) + "]");
+  }
+  for (const auto& [key, value] : *values) {
+    std::optional<std::string> as_text = text_of(value);
+    const std::uint32_t line = value.source().begin.line;
+    if (!as_text) {
+      return error_at(file_name, line,
+                      std::string(key.str()) + " must be a text, a whole number, true or false");
+    }
+    entries.push_back({std::string(key.str()), std::move(*as_text), line});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const ConfigEntry& a, const ConfigEntry& b) { return a.line < b.line; });
+  return entries;
+}
+
+}  // namespace ordo::config_toml

@@ -1,0 +1,73 @@
+// Settings: where each setting of a command comes from, and what it says.
+//
+//   Settings settings({{"budget", "N", "1024", "Tasks admitted and not finished"}}, "gateway");
+//   settings.take_flag("budget", "64");                       // --budget 64
+//   settings.take_environment(environment);                   // ORDO_GATEWAY_BUDGET
+//   Status ok = settings.take_file(entries, "ordo.toml");     // [gateway] budget = 64
+//   settings.at("budget");                                    // {"64", "--budget"}
+//
+// A flag beats the environment, which beats the file, which beats the default. An error names the
+// place the value came from.
+//
+// Threads: one owner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ordo/adapters/config_toml/config_table.h"
+#include "ordo/core/result.h"
+
+namespace ordo::app {
+
+// One setting: `strict_gaps` is --strict-gaps, ORDO_GATEWAY_STRICT_GAPS and, in the file, itself.
+struct SettingRule {
+  std::string name;
+  std::string type;     // What the help shows for the value; empty: a switch, true or false.
+  std::string initial;  // The default, as one would type it.
+  std::string help;     // One line.
+};
+
+struct SettingText {
+  std::string text;
+  std::string origin;  // "--budget", "ORDO_GATEWAY_BUDGET", "ordo.toml:4: budget" or "default".
+};
+
+std::string flag_of(std::string_view setting);  // --strict-gaps
+
+class Settings {
+ public:
+  // The value of a variable of the environment, or nullptr.
+  using Environment = std::function<const char*(const std::string& name)>;
+
+  // `rules` outlives this.
+  Settings(const std::vector<SettingRule>& rules, std::string_view command);
+
+  void take_flag(const std::string& name, std::string text);
+  void take_environment(const Environment& environment);
+  // An unknown key is an error, with what may have been meant.
+  Status take_file(const std::vector<config_toml::ConfigEntry>& entries,
+                   std::string_view file_name);
+
+  // REQUIRES: there is a rule of that name.
+  const SettingText& at(std::string_view name) const;
+
+ private:
+  enum class Rank : std::uint8_t { initial, file, environment, flag };
+  struct Value {
+    SettingText text;
+    Rank rank = Rank::initial;
+  };
+
+  void take(const std::string& name, Rank rank, SettingText text);
+  std::string variable_of(std::string_view name) const;  // ORDO_GATEWAY_STRICT_GAPS
+
+  const std::string command_;
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+}  // namespace ordo::app
