@@ -264,6 +264,7 @@ TEST_F(Law2Conservation, FailedLateDeliveredAndUndoneTogether) {
   EXPECT_EQ(stats.failed, 1u);
   EXPECT_EQ(stats.delivered, 2u);
   EXPECT_EQ(stats.undone, 4u);
+  ASSERT_TRUE(eventually([&] { return reports_.late() == Numbers{0}; }));
   expect_partition({reports_.late(), reports_.failed(), {1, 3}, undone}, 8);
   gates.open_all(0);
 }
@@ -537,6 +538,7 @@ TEST_F(Law8Visible, WhatHoldsTheLineIsNamedWithItsTimeAndWhatWaitsBehindIt) {
     gates.open(n);
   for (Number n = 0; n < 8; ++n)
     ASSERT_TRUE(pool.push(n));
+  ASSERT_TRUE(gates.await(0) && gates.await(3) && gates.await_left_count(6));
   ASSERT_TRUE(eventually([&] { return pool.stats().running == 2; }));
   clock_.advance(250ms);
   PoolStats stats = pool.stats();

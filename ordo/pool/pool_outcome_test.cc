@@ -27,6 +27,7 @@ using testing_support::eventually;
 using testing_support::expect_conserved;
 using testing_support::expect_partition;
 using testing_support::Gates;
+using testing_support::let_others_fall_asleep;
 using testing_support::numbers;
 using testing_support::Reports;
 using testing_support::sorted;
@@ -421,6 +422,7 @@ TEST_F(PoolOutcomeTest, TheHistogramHoldsOneEntryPerStall) {
     gates.open(n + 1);
     ASSERT_TRUE(gates.await_left(n + 1));
     ASSERT_TRUE(eventually([&] { return pool.stats().running == 1; }));
+    let_others_fall_asleep();  // Who has run n + 1 notes then that the line stands still.
     clock_.advance(time);
     gates.open(n);
     EXPECT_EQ(pool.pop(), n);

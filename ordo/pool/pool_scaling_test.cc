@@ -28,6 +28,7 @@ using testing_support::Background;
 using testing_support::drain;
 using testing_support::eventually;
 using testing_support::Gates;
+using testing_support::let_others_fall_asleep;
 using testing_support::numbers;
 using testing_support::Reports;
 using testing_support::sorted;
@@ -107,6 +108,7 @@ TEST_P(RunningNeverAboveMaximum, AlsoWhenThePoolShrinksWhileHandlersAreBusyAndGr
   gates.open(2);  // Two become idle, two stay busy for ever.
   gates.open(3);
   ASSERT_TRUE(gates.await_inside(2));
+  let_others_fall_asleep();
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(tick(clock_, 1s));
     const PoolStats stats = pool.stats();
@@ -328,6 +330,7 @@ TEST_P(ScaleTimes, ShrinksAfterIdlenessOneCooldownApartDownToTheMinimum) {
   gates.open_all();
   ASSERT_TRUE(eventually([&] { return pool.stats().delivered == 5; }));
   ASSERT_TRUE(eventually([&] { return pool.stats().running == 0; }));
+  let_others_fall_asleep();
   const Changes changes = watch_scaling(pool, clock_, 120);
   ASSERT_EQ(changes.downs.size(), 3u);
   EXPECT_GE(changes.downs[0], 30) << "idle this long first";
@@ -366,6 +369,7 @@ TEST_P(ScaleTimes, AShrunkPoolWorksAtOnceAndGrowsAgain) {
     for (Number n = first; n < next; ++n)
       gates.open(n);
     ASSERT_TRUE(eventually([&] { return pool.stats().delivered == next; }));
+    let_others_fall_asleep();
     watch_scaling(pool, clock_, 20);
     EXPECT_TRUE(eventually([&] { return pool.stats().workers == 1; }));
   }

@@ -1,9 +1,9 @@
 // Waiting in tests without sleeping: conditions with a generous limit, and a guard against hangs.
 //
-//   Watchdog watchdog("PoolTest");                           // aborts, and says where, when it
-//   hangs ASSERT_TRUE(eventually([&] { return pool.stats().failed == 1; })); Background waiter([&]
-//   { pool.push(3); });                // a caller that is expected to block
-//   ASSERT_TRUE(waiter.finished());                          // it came back (within the limit)
+//   Watchdog watchdog("PoolTest");  // Aborts, and says where, when it hangs.
+//   ASSERT_TRUE(eventually([&] { return pool.stats().failed == 1; }));
+//   Background waiter([&] { pool.push(3); });  // A caller that is expected to block.
+//   ASSERT_TRUE(waiter.finished());            // It came back, within the limit.
 //
 // The limits are failure guards only: no test passes because enough time went by.
 //
@@ -15,10 +15,13 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include "ordo/core/clock.h"
@@ -26,6 +29,13 @@
 namespace ordo::testing_support {
 
 constexpr std::chrono::seconds kPatience{30};
+
+// Below ctest's limit, which does not say what hangs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::seconds kHangs{250};
+#else
+constexpr std::chrono::seconds kHangs{100};
+#endif
 
 // True as soon as `condition()` is true; false when it still is not after `limit`.
 template <class Condition>
@@ -45,11 +55,31 @@ bool eventually(Condition&& condition, std::chrono::nanoseconds limit = kPatienc
   }
 }
 
+// Whether every other thread of this process sleeps.
+inline bool others_sleep() {
+  const std::string self = std::to_string(::gettid());
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == self) continue;
+    std::ifstream file(task.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t name_end = text.rfind(") ");
+    if (name_end != std::string::npos && text.substr(name_end + 2, 1) != "S") return false;
+  }
+  return true;
+}
+
+// What a thread does after the last step that can be seen from outside (it notes the time, it
+// leaves its post) is over when it sleeps. Call this before moving the clock past such a moment.
+inline void let_others_fall_asleep() {
+  eventually(others_sleep, std::chrono::seconds(5));
+}
+
 // Ends the whole process with a message when it is not destroyed in time: a blocked call cannot be
 // abandoned in any other way, and a hang without a name tells nothing.
 class Watchdog {
  public:
-  explicit Watchdog(std::string what, std::chrono::seconds limit = std::chrono::seconds(100))
+  explicit Watchdog(std::string what, std::chrono::seconds limit = kHangs)
       : what_(std::move(what)),
         thread_([this, limit] { watch(limit); }) {}
   Watchdog(const Watchdog&) = delete;
