@@ -106,8 +106,8 @@ TEST(BusRaces, NoFrameIsPushedOutForOneThatComesTooLate) {
       while (!bus.publish(round).closed)
         published.fetch_add(1);
     });
-    while (published.load() <= round % 16) {
-    }
+    while (published.load() <= round % 16)
+      std::this_thread::yield();
     bus.close();
     publisher.join();
     ASSERT_TRUE(latest.pop()) << round;

@@ -1,5 +1,6 @@
 // Waiting for a critical or blocking subscriber: after everybody else was served, one budget in
 // all, and without holding up anybody.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -107,12 +108,15 @@ TEST_F(BusWaiting, SubscribeAndUnsubscribeReturnWhileAPublisherWaits) {
   Background publisher([&] { bus_.publish(2); });
   clock_.wait_for_waiters(1);
 
-  const TimePoint begin = system_clock().now();
+  // The quickest of some: what else runs on the machine may hold up any of them.
+  std::chrono::nanoseconds quickest = 1h;
   for (int round = 0; round < 10; ++round) {
+    const TimePoint begin = system_clock().now();
     auto other = bus_.subscribe("other", Priority::high);
     bus_.unsubscribe("other");
+    quickest = std::min(quickest, system_clock().now() - begin);
   }
-  EXPECT_LT((system_clock().now() - begin) / 10, 10ms);
+  EXPECT_LT(quickest, 10ms);
   EXPECT_FALSE(publisher.is_finished());
   EXPECT_EQ(bus_.publish(3, clock_.now()).dropped, 2U);  // Nor is another publisher held up.
   clock_.advance(5ms);
