@@ -105,7 +105,10 @@ Status Client::end_sending() {
 }
 
 Result<ClientReply> Client::receive() {
-  if (Status flushed = flush(); !flushed) return flushed.error();
+  if (Status flushed = flush(); !flushed) {
+    if (flushed.error().code == ErrorCode::deadline_exceeded) return flushed.error();
+    unsent_.clear();  // It will not go any more; replies may have come before the end, though.
+  }
   ClientReply reply;
   for (;;) {
     std::string_view bytes = std::string_view(bytes_).substr(decoded_);

@@ -53,7 +53,7 @@ class Client {
   // flush(), then no more will be sent (the server answers what it has).
   Status end_sending();
 
-  // flush(), then the next reply.
+  // flush(), then the next reply. When the server has closed: first all that it had sent.
   Result<ClientReply> receive();
   // The next reply if it has come already, without waiting or reading.
   std::optional<ClientReply> received();

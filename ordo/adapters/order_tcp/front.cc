@@ -11,7 +11,9 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <linux/sockios.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "ordo/core/check.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr std::uint64_t kBellNumber = ~std::uint64_t{0};
 constexpr int kRoundsMax = 32;      // In a row, before Asio may look at its other work.
 constexpr int kSettleTurnsMax = 8;  // Of one round: held input goes on in between.
+constexpr auto kLookAgainTime = std::chrono::milliseconds(2);
 constexpr auto kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
 
@@ -30,6 +33,13 @@ thread_local const Front* this_threads_front = nullptr;
 // A number is never used again: the slot in the low half, how often it was used in the high one.
 constexpr std::uint64_t number_of(std::uint32_t generation, std::uint32_t slot) {
   return std::uint64_t{generation} << 32 | slot;
+}
+
+// Whether the client's side has all that was sent. To close with input unread resets the
+// connection, and what is on its way would be lost.
+bool is_delivered(int socket) {
+  int unacknowledged = 0;
+  return ::ioctl(socket, SIOCOUTQ, &unacknowledged) != 0 || unacknowledged == 0;
 }
 
 bool would_block(int error) {
@@ -67,7 +77,8 @@ Front::Front(std::uint32_t index, const ConnectionLimits& limits,
       read_buffer_(new char[kReadBytesMax]),
       work_(boost::asio::make_work_guard(context_)),
       ready_set_(context_),
-      linger_timer_(context_) {}
+      linger_timer_(context_),
+      look_again_timer_(context_) {}
 
 Front::~Front() {
   end();
@@ -162,10 +173,9 @@ void Front::stop_reading() {
   call([this] {
     is_reading_stopped_ = true;
     for (Slot& slot : slots_) {
-      if (!slot.peer) continue;
-      slot.peer->connection.stop_input();
-      touch(*slot.peer);
+      if (slot.peer) slot.peer->connection.stop_input();
     }
+    touch_all();
     finish_round();
   });
 }
@@ -173,14 +183,9 @@ void Front::stop_reading() {
 void Front::begin_finish() {
   if (!thread_.joinable()) return;
   call([this] {
-    is_reading_stopped_ = true;
     is_finishing_ = true;
     take_outbox();
-    for (Slot& slot : slots_) {
-      if (!slot.peer) continue;
-      slot.peer->connection.stop_input();
-      touch(*slot.peer);
-    }
+    touch_all();
     finish_round();
     check_empty();
   });
@@ -331,6 +336,9 @@ void Front::settle(Peer& peer) {
     set_interest(peer);
   } else if (connection.is_broken() && !is_reading_stopped_) {
     linger(peer);
+  } else if (is_reading_stopped_ && !is_delivered(peer.socket.get())) {
+    set_interest(peer);
+    look_again_soon();
   } else {
     close(peer);
   }
@@ -395,6 +403,24 @@ void Front::sweep_lingering() {
     std::erase_if(lingering_, [this](std::uint64_t number) { return find(number) == nullptr; });
     if (!lingering_.empty()) sweep_lingering();
   });
+}
+
+// Settles all again after a moment: nothing tells when the last byte has been delivered.
+void Front::look_again_soon() {
+  if (std::exchange(is_looking_again_, true)) return;
+  look_again_timer_.expires_after(kLookAgainTime);
+  look_again_timer_.async_wait([this](const boost::system::error_code& error) {
+    is_looking_again_ = false;
+    if (error) return;
+    touch_all();
+    finish_round();
+  });
+}
+
+void Front::touch_all() {
+  for (Slot& slot : slots_) {
+    if (slot.peer) touch(*slot.peer);
+  }
 }
 
 void Front::close(Peer& peer) {

@@ -74,7 +74,7 @@ class Front {
 
   // Returns when nothing is read any more.
   void stop_reading();
-  // Begins to send what is left and to close; does not wait.
+  // Begins to send what is left and to close; does not wait. REQUIRES: stop_reading().
   void begin_finish();
   // Waits until all connections are closed, or until `deadline`.
   void wait_until_empty(TimePoint deadline);
@@ -108,6 +108,8 @@ class Front {
   void touch(Peer& peer);
   void linger(Peer& peer);
   void sweep_lingering();
+  void look_again_soon();
+  void touch_all();
   void close(Peer& peer);
   Peer* find(std::uint64_t number);
   void wake();
@@ -135,6 +137,7 @@ class Front {
   std::unique_ptr<char[]> read_buffer_;
   bool is_reading_stopped_ = false;
   bool is_finishing_ = false;
+  bool is_looking_again_ = false;
 
   // What others bring.
   std::mutex outbox_mutex_;
@@ -152,6 +155,7 @@ class Front {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::posix::stream_descriptor ready_set_;
   boost::asio::steady_timer linger_timer_;
+  boost::asio::steady_timer look_again_timer_;
   Descriptor bell_;
   Thread thread_;
 };
