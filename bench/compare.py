@@ -17,12 +17,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from support import measuring  # noqa: E402
 
 # What names a case, and what is compared; a smaller number is better for all of them.
-IDENTITY = ("kind", "group", "workload", "case", "module", "name", "contender", "workers", "window")
+IDENTITY = ("kind", "group", "workload", "case", "module", "name", "contender", "workers", "window",
+            "pipelining", "load", "producers", "batch", "waiting")
 METRICS = {
     "pool": ("ns_per_item", "cpu_ns_per_item", "p99_us", "allocations_per_item",
              "rss_growth_bytes"),
     "map": ("us_per_line", "cpu_us_per_line", "start_ms"),
     "kernel": ("ns",),
+    "gateway": ("us_per_request", "p99_us", "rss_growth_bytes"),
+    "rings": ("ns_per_item",),
 }
 # Below this a metric counts as nothing: a ratio of two tiny numbers says nothing.
 FLOOR = {"allocations_per_item": 0.01, "rss_growth_bytes": 1 << 20}

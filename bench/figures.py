@@ -1,9 +1,11 @@
-"""The figures asked of the pool and of `ordo map`, each judged by the measured results alone."""
+"""The figures asked, each judged by the measured results alone."""
 
 from dataclasses import dataclass
 
 import bus_part
 import dispatcher_part
+import gateway_part
+import rings_part
 
 PASS = "pass"
 SHORT = "short"
@@ -186,6 +188,6 @@ def all_figures(cases):
     for part in (cost_figures, rival_figures, ideal_figures, latency_figures, memory_figures,
                  map_figures):
         figures += part(results)
-    for part in (dispatcher_part, bus_part):
+    for part in (dispatcher_part, bus_part, gateway_part, rings_part):
         figures += part_figures(part, results)
     return figures

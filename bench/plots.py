@@ -8,6 +8,7 @@ import tempfile
 
 import bus_part
 import dispatcher_part
+import gateway_part
 
 COLOURS = {
     "ordo": "#0b6e4f", "ordo_pointer": "#2ec4b6", "ordo_emit": "#6bbf59",
@@ -18,6 +19,7 @@ COLOURS = {
 }
 COLOURS.update(bus_part.COLOURS)
 COLOURS.update(dispatcher_part.COLOURS)
+COLOURS.update(gateway_part.COLOURS)
 LATENCY_POINTS = (("p10_us", 10), ("p25_us", 25), ("p50_us", 50), ("p75_us", 75), ("p90_us", 90),
                   ("p95_us", 95), ("p99_us", 99), ("p999_us", 99.9))
 HEAD = """set terminal svg size 760,430 font "sans-serif,12" background "#ffffff"
@@ -148,6 +150,24 @@ def bus_overload_plot(cases, output):
     return lines_script("who loses under overload", output, series, axes)
 
 
+def gateway_closed_plot(cases, output):
+    series = gateway_part.closed_series(cases)
+    if not series:
+        return None
+    axes = ('set logscale x 2\nset logscale y\nset xlabel "pipelining"\n'
+            'set ylabel "requests/s (log)"\n')
+    return lines_script("requests/s over 50 connections", output, series, axes)
+
+
+def gateway_open_plot(cases, output):
+    series = gateway_part.open_series(cases)
+    if not series:
+        return None
+    axes = ('set logscale y\nset xrange [0:100]\nset xlabel "percent of its own peak"\n'
+            'set ylabel "p99 from the intended time, us (log)"\n')
+    return lines_script("p99 by load, open loop", output, series, axes)
+
+
 def draw_all(cases, folder):
     """Draws every plot there are results for; returns [(file name, caption), ...]."""
     cases = [case for case in cases if "failure" not in case]
@@ -167,7 +187,11 @@ def draw_all(cases, folder):
     wanted += [("bus_publish.svg", "ns per publish to 100 subscribers",
                 lambda output: bus_publish_plot(cases, output)),
                ("bus_overload.svg", "percent dropped by load and priority",
-                lambda output: bus_overload_plot(cases, output))]
+                lambda output: bus_overload_plot(cases, output)),
+               ("gateway_closed.svg", "requests/s by pipelining",
+                lambda output: gateway_closed_plot(cases, output)),
+               ("gateway_open.svg", "p99 by load, open loop",
+                lambda output: gateway_open_plot(cases, output))]
     if not shutil.which("gnuplot"):
         print("report.py: SKIPPED: no plots: gnuplot is not installed", file=sys.stderr)
         return []

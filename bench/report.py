@@ -13,7 +13,9 @@ sys.path.insert(0, BENCH)
 import bus_part  # noqa: E402
 import dispatcher_part  # noqa: E402
 import figures  # noqa: E402
+import gateway_part  # noqa: E402
 import plots  # noqa: E402
+import rings_part  # noqa: E402
 from support import measuring  # noqa: E402
 
 WORKLOADS = (("empty", "Empty work"), ("1us", "1 us of processor time per item"),
@@ -229,7 +231,8 @@ def failure_section(cases):
 def write_report(results_folder, docs_folder):
     """Returns the path of the report. REQUIRES: at least one result file with its machine."""
     found = []
-    for name in ("pool.json", "dispatcher.json", "bus.json", "map.json", "kernel.json"):
+    for name in ("pool.json", "dispatcher.json", "bus.json", "gateway.json", "map.json",
+                 "rings.json", "kernel.json"):
         found += measuring.read_results(os.path.join(results_folder, name))
     machines = [item for item in found if item["kind"] == "machine"]
     cases = [item for item in found if item["kind"] != "machine"]
@@ -241,8 +244,9 @@ def write_report(results_folder, docs_folder):
                 failure_section(cases), method_section(good), throughput_section(good, drawn),
                 latency_section(good, drawn), sleep_section(good, drawn), memory_section(good),
                 *(part.section(good, table, number, lambda prefix: plot_lines(drawn, prefix))
-                  for part in (dispatcher_part, bus_part)),
-                map_section(good, drawn), kernel_section(good)]
+                  for part in (dispatcher_part, bus_part, gateway_part)),
+                map_section(good, drawn),
+                rings_part.section(good, table, number, None), kernel_section(good)]
     path = os.path.join(docs_folder, "benchmarks.md")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(section.rstrip("\n") + "\n" for section in sections if section))

@@ -26,7 +26,7 @@ if [ ${#quick[@]} -gt 0 ]; then
 fi
 mkdir -p "$results" "$docs"
 
-for program in bench_pool bench_dispatcher bench_bus ordo; do
+for program in bench_pool bench_dispatcher bench_bus bench_gateway bench_rings ordo; do
   if [ ! -x "$build/bin/$program" ]; then
     echo "run_all.sh: $build/bin/$program is missing; build first:" >&2
     echo "  cmake --preset release && cmake --build --preset release" >&2
@@ -42,6 +42,10 @@ echo "== dispatcher =="
 "$build/bin/bench_dispatcher" ${quick[@]+"${quick[@]}"} --out "$results/dispatcher.json" || status=1
 echo "== bus =="
 "$build/bin/bench_bus" ${quick[@]+"${quick[@]}"} --out "$results/bus.json" || status=1
+echo "== gateway =="
+"$build/bin/bench_gateway" ${quick[@]+"${quick[@]}"} --out "$results/gateway.json" || status=1
+echo "== rings =="
+"$build/bin/bench_rings" ${quick[@]+"${quick[@]}"} --out "$results/rings.json" || status=1
 echo "== map =="
 "$root/bench/map/bench_map.py" --ordo "$build/bin/ordo" ${quick[@]+"${quick[@]}"} \
   --out "$results/map.json" || status=1

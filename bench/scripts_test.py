@@ -45,6 +45,17 @@ def overload_case(load, *shares):
             **{f"dropped_{name}": share for name, share in zip(names, shares)}}
 
 
+def gateway_case(contender, per_s, pipelining=16, **more):
+    return {"kind": "gateway", "group": "closed", "contender": contender, "title": contender,
+            "pipelining": pipelining, "rounds": 3, "disturbed": 0, "requests_per_s": per_s,
+            "p50_us": 1.0, "p99_us": 2.0, "p999_us": 3.0, **more}
+
+
+def ring_case(contender, ns, producers=1, batch=1, waiting="spin"):
+    return {"kind": "rings", "contender": contender, "title": contender, "waiting": waiting,
+            "producers": producers, "batch": batch, "rounds": 3, "disturbed": 0, "ns_per_item": ns}
+
+
 def verdict(cases, start):
     return next(f.verdict for f in figures.all_figures(cases) if f.what.startswith(start))
 
@@ -87,6 +98,34 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(verdict(cases, "bus: dropped"), figures.PASS)
         cases[1] = overload_case(1.25, 0, 9, 80, 40)
         self.assertEqual(verdict(cases, "bus: dropped"), figures.SHORT)
+
+    def test_the_gateway_has_to_be_ahead_of_the_best_of_redis_when_pipelined(self):
+        cases = [gateway_case("ordo_text", 100), gateway_case("ordo_binary", 120),
+                 gateway_case("redis_set", 90), gateway_case("benchmark_get", 119),
+                 gateway_case("redis_ping", 500)]
+        what = "gateway: 50 connections, pipelining 16"
+        self.assertEqual(verdict(cases, what), figures.PASS)
+        self.assertEqual(verdict([*cases, gateway_case("redis_get", 120)], what), figures.SHORT)
+
+    def test_without_pipelining_the_gateway_may_be_a_fifth_behind(self):
+        what = "gateway: 50 connections, pipelining 1,"
+        rival = gateway_case("redis_set", 100, 1)
+        self.assertEqual(verdict([gateway_case("ordo_text", 80, 1), rival], what), figures.PASS)
+        self.assertEqual(verdict([gateway_case("ordo_text", 79, 1), rival], what), figures.SHORT)
+
+    def test_memory_that_grows_with_ids_is_short(self):
+        case = gateway_case("ordo_binary", 1, group="ids", requests=1_000_000,
+                            rss_growth_bytes=1 << 20)
+        self.assertEqual(verdict([case], "gateway: memory"), figures.PASS)
+        case["rss_growth_bytes"] += 1
+        self.assertEqual(verdict([case], "gateway: memory"), figures.SHORT)
+
+    def test_a_ring_is_judged_by_its_own_time(self):
+        cases = [ring_case("ordo_spsc", 35), ring_case("boost_spsc", 20)]
+        self.assertEqual(verdict(cases, "ring: one producer, spinning"), figures.PASS)
+        cases[0] = ring_case("ordo_spsc", 35.1)
+        self.assertEqual(verdict(cases, "ring: one producer, spinning"), figures.SHORT)
+        self.assertEqual(verdict(cases, "ring: two producers, block"), figures.NOT_MEASURED)
 
     def test_a_failed_run_does_not_pass(self):
         cases = [pool_case("ordo", 10, failure="3 messages lost or out of order")]

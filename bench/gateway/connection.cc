@@ -17,6 +17,7 @@ namespace ordo::bench {
 namespace {
 
 constexpr std::size_t kInputBytes = 128 * 1024;
+constexpr std::uint64_t kAnswered = 0;  // In the place of a due time.
 
 int connect_to(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -83,7 +84,9 @@ void Connection::receive(std::vector<double>& latencies) {
     const Answer answer = dialect_->read(bytes);
     if (answer.size == 0) break;
     judge(answer, bytes);
-    latencies.push_back(static_cast<double>(now - due_ns_[answer.sequence % kOutstandingMax]));
+    std::uint64_t& due = due_ns_[answer.sequence % kOutstandingMax];
+    latencies.push_back(static_cast<double>(now - due));
+    due = kAnswered;
     ++answered_;
     bytes.remove_prefix(answer.size);
   }
@@ -99,7 +102,9 @@ void Connection::receive(std::vector<double>& latencies) {
 
 void Connection::judge(const Answer& answer, std::string_view bytes) {
   std::uint64_t& next = next_answer_[answer.sequence % kIdsPerConnection];
-  const bool in_order = answer.sequence == next && answer.sequence < asked_;
+  const bool awaited =
+      answer.sequence < asked_ && due_ns_[answer.sequence % kOutstandingMax] != kAnswered;
+  const bool in_order = awaited && (answer.sequence == next || !dialect_->ids_come_again());
   if (in_order && answer.good) [[likely]] {
     next += kIdsPerConnection;
     return;

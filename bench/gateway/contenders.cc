@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <unistd.h>
 #include <vector>
 
 #include "bench/gateway/dialect.h"
@@ -86,6 +88,15 @@ Measures run_redis_benchmark(const std::string& test, const LoadPlan& plan) {
   return measures;
 }
 
+// The resident size of a process; 0 where the system does not tell.
+double rss_bytes_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
+  double total = 0;
+  double resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 std::string find_redis(std::string_view program) {
@@ -117,6 +128,29 @@ Measures run_contender(std::string_view name, LoadPlan plan, const std::string& 
     if (filled.get("errors") != 0) return filled;
   }
   return run_load(plan);
+}
+
+Measures run_ids(double count, const std::string& ordo) {
+  const ServerProcess server(server_command("ordo_once", ordo));
+  if (server.port() == 0) return failed(server.failure());
+  LoadPlan plan{.dialect = "ordo_once", .port = server.port(), .pipelining = 64, .warm_ns = 0};
+  plan.server = server.pid();
+  plan.measured_ns = 100'000'000;
+  Measures measures = run_load(plan);  // Buffers and tables have their size now.
+  const double before = rss_bytes_of(server.pid());
+  double requests = 0;
+  while (requests < count && measures.get("errors") == 0) {
+    plan.first_connection += plan.connections;
+    const Measures part = run_load(plan);
+    requests += part.get("requests");
+    measures.set("errors", part.get("errors"));
+  }
+  Measures result;
+  result.set("requests", requests);
+  result.set("rss_before_bytes", before);
+  result.set("rss_growth_bytes", rss_bytes_of(server.pid()) - before);
+  result.set("errors", measures.get("errors"));
+  return result;
 }
 
 }  // namespace ordo::bench

@@ -37,4 +37,8 @@ std::string find_redis(std::string_view program);
 // and ends it. `ordo` is the path of our program.
 Measures run_contender(std::string_view name, LoadPlan plan, const std::string& ordo);
 
+// The memory of our gateway after some ids, and after `count` more that are used once each:
+// requests, rss_before_bytes, rss_growth_bytes, errors.
+Measures run_ids(double count, const std::string& ordo);
+
 }  // namespace ordo::bench

@@ -18,7 +18,12 @@ struct Instruction {
   std::string_view decision;  // How the answer has to begin.
 };
 
-Instruction instruction_of(std::size_t connection, std::uint64_t sequence) {
+// The request number `sequence` of a connection; `once`: about an id that never comes again.
+Instruction instruction_of(std::size_t connection, std::uint64_t sequence, bool once = false) {
+  if (once) {
+    const auto id = (static_cast<std::int64_t>(connection) << 32) + 1;
+    return {id + static_cast<std::int64_t>(sequence), kStatus, "reject:unknown"};
+  }
   const std::uint64_t place = connection * kIdsPerConnection + sequence % kIdsPerConnection;
   const std::uint64_t turn = sequence / kIdsPerConnection;
   const std::uint64_t step = turn % kOrderSteps;
@@ -100,8 +105,7 @@ Number raw_at(std::string_view bytes, std::size_t place) {
 constexpr std::size_t kFrameHead = 8;
 constexpr std::size_t kReplyHead = 32;  // Of the body: ids, partition, times.
 
-void ask_binary(std::size_t connection, std::uint64_t sequence, std::string& out) {
-  const Instruction instruction = instruction_of(connection, sequence);
+void ask_binary(const Instruction& instruction, std::uint64_t sequence, std::string& out) {
   char digits[24];
   const auto end = std::to_chars(digits, digits + sizeof digits, sequence).ptr;
   const auto length = static_cast<std::size_t>(end - digits);
@@ -122,10 +126,10 @@ std::string_view frame_of(std::string_view bytes) {
 
 class OrdoBinary : public Dialect {
  public:
-  explicit OrdoBinary(std::size_t connection) : connection_(connection) {}
+  OrdoBinary(std::size_t connection, bool once) : connection_(connection), once_(once) {}
 
   void ask(std::uint64_t sequence, std::string& out) override {
-    ask_binary(connection_, sequence, out);
+    ask_binary(instruction_of(connection_, sequence, once_), sequence, out);
   }
 
   Answer read(std::string_view bytes) override {
@@ -138,14 +142,17 @@ class OrdoBinary : public Dialect {
     const auto number = std::from_chars(token.data(), token.data() + token.size(), answer.sequence);
     if (number.ec != std::errc()) return answer;
     const bool ok = static_cast<unsigned char>(frame[1]) == 129;
-    const Instruction asked = instruction_of(connection_, answer.sequence);
+    const Instruction asked = instruction_of(connection_, answer.sequence, once_);
     answer.good = ok && raw_at<std::int64_t>(frame, kFrameHead) == asked.correlation_id &&
                   frame.substr(kFrameHead + kReplyHead + length).starts_with(asked.decision);
     return answer;
   }
 
+  bool ids_come_again() const override { return !once_; }
+
  private:
   const std::size_t connection_;
+  const bool once_;
 };
 
 // The frames of OrdoBinary come back byte by byte.
@@ -154,14 +161,14 @@ class Echo : public Dialect {
   explicit Echo(std::size_t connection) : connection_(connection) {}
 
   void ask(std::uint64_t sequence, std::string& out) override {
-    ask_binary(connection_, sequence, out);
+    ask_binary(instruction_of(connection_, sequence), sequence, out);
   }
 
   Answer read(std::string_view bytes) override {
     const std::string_view frame = frame_of(bytes);
     if (frame.empty()) return {};
     expected_.clear();
-    ask_binary(connection_, next_, expected_);
+    ask_binary(instruction_of(connection_, next_), next_, expected_);
     return {.size = frame.size(), .sequence = next_++, .good = frame == expected_};
   }
 
@@ -229,7 +236,8 @@ class Redis : public Dialect {
 
 std::unique_ptr<Dialect> make_dialect(std::string_view name, std::size_t connection) {
   using Command = Redis::Command;
-  if (name == "ordo_binary") return std::make_unique<OrdoBinary>(connection);
+  if (name == "ordo_binary") return std::make_unique<OrdoBinary>(connection, false);
+  if (name == "ordo_once") return std::make_unique<OrdoBinary>(connection, true);
   if (name == "ordo_text") return std::make_unique<OrdoText>(connection);
   if (name == "redis_ping") return std::make_unique<Redis>(Command::ping, connection);
   if (name == "redis_set") return std::make_unique<Redis>(Command::set, connection);

@@ -3,6 +3,7 @@
 // Every contender is driven by the same loop (load.h); only the bytes differ:
 //
 //   ordo_binary, ordo_text   orders of the gateway: NEW, then FILL and STATUS in turn, then CANCEL
+//   ordo_once                binary; every request asks about another id, which has no order
 //   redis_ping, redis_set, redis_get
 //   echo                     the bytes of ordo_binary, which come back as they are
 //
@@ -46,6 +47,8 @@ class Dialect {
   virtual void ask(std::uint64_t sequence, std::string& out) = 0;
   // The answer at the front of `bytes`.
   virtual Answer read(std::string_view bytes) = 0;
+  // Whether requests that are kIdsPerConnection apart have one id, and so an order.
+  virtual bool ids_come_again() const { return true; }
 };
 
 // Null when there is no dialect of that name.

@@ -55,7 +55,8 @@ class Load {
 
   bool connect() {
     for (std::size_t i = 0; i < plan_.connections; ++i) {
-      clients_.push_back(std::make_unique<Client>(plan_.dialect, i, plan_.port));
+      clients_.push_back(
+          std::make_unique<Client>(plan_.dialect, plan_.first_connection + i, plan_.port));
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u64 = i;
@@ -173,6 +174,7 @@ class Load {
     const auto wall = static_cast<double>(end.wall - start_.wall);
     Measures measures;
     measures.set("requests_per_s", static_cast<double>(latencies_.size()) / wall * 1e9);
+    measures.set("us_per_request", wall / 1e3 / static_cast<double>(latencies_.size() + 1));
     measures.set("requests", static_cast<double>(latencies_.size()));
     for (const auto& [name, share] :
          {std::pair("p50_us", 0.5), std::pair("p90_us", 0.9), std::pair("p99_us", 0.99),

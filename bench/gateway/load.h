@@ -33,6 +33,7 @@ struct LoadPlan {
   std::string dialect;
   std::uint16_t port = 0;
   std::size_t connections = 50;
+  std::size_t first_connection = 0;  // Its number; ids differ between connections.
   std::size_t pipelining = 1;
   double rate = 0;  // Requests per second over all connections; 0: closed loop.
   std::uint64_t warm_ns = 200'000'000;

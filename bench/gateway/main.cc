@@ -95,6 +95,23 @@ class Session {
     std::fflush(stdout);
   }
 
+  // Whether the gateway's memory grows with ids that are used once.
+  void run_ids_heat() {
+    if (std::none_of(chosen_.begin(), chosen_.end(),
+                     [](const auto* one) { return one->name == "ordo_binary"; }))
+      return;
+    const ChildResult child =
+        run_child({"/proc/self/exe", "--ids", options_.quick ? "10000" : "1000000", options_.ordo},
+                  std::chrono::seconds(60));
+    const Measures measures = Measures::from_lines(child.output);
+    std::printf("\n%.0f ids used once each: %.0f KiB more\n", measures.get("requests"),
+                measures.get("rss_growth_bytes") / 1024);
+    JsonLine line;
+    line.text("kind", "gateway").text("group", "ids");
+    line.text("contender", "ordo_binary").text("title", "Ordo, binary");
+    finish(line, measures, child.failure, "ids");
+  }
+
   bool failed() const { return failed_; }
 
  private:
@@ -160,12 +177,21 @@ class Session {
       line.number("rate", heat.load * peaks_[std::string(contender.name)]);
     }
     line.number("rounds", static_cast<double>(rounds_)).number("disturbed", disturbed ? 1 : 0);
-    for (const auto& [name, value] : median.entries())
+    std::vector<double> costs;
+    for (const Measures& run : runs)
+      costs.push_back(run.get("us_per_request"));
+    line.number("us_per_request_min", *std::min_element(costs.begin(), costs.end()));
+    line.number("us_per_request_max", *std::max_element(costs.begin(), costs.end()));
+    finish(line, median, failure, heat.name() + ", " + std::string(contender.title));
+  }
+
+  void finish(JsonLine& line, const Measures& measures, const std::string& failure,
+              const std::string& what) {
+    for (const auto& [name, value] : measures.entries())
       line.number(name, value);
     if (!failure.empty()) {
       line.text("failure", failure);
-      std::fprintf(stderr, "bench_gateway: FAILED: %s, %s: %s\n", heat.name().c_str(),
-                   std::string(contender.title).c_str(), failure.c_str());
+      std::fprintf(stderr, "bench_gateway: FAILED: %s: %s\n", what.c_str(), failure.c_str());
       failed_ = true;
     }
     results_ << line.str() << "\n" << std::flush;
@@ -186,6 +212,11 @@ Number number_of(const std::string& text) {
   return number;
 }
 
+int print(const Measures& measures) {
+  std::fputs(measures.to_lines().c_str(), stdout);
+  return measures.get("errors") == 0 ? 0 : 1;
+}
+
 // --run CONTENDER PIPELINING RATE MILLISECONDS ORDO
 int run_one(const std::vector<std::string>& arguments) {
   if (arguments.size() != 6) return 2;
@@ -194,9 +225,7 @@ int run_one(const std::vector<std::string>& arguments) {
   plan.rate = number_of<double>(arguments[3]);
   plan.measured_ns = number_of<std::uint64_t>(arguments[4]) * 1'000'000;
   plan.warm_ns = plan.measured_ns / 4;
-  const Measures measures = run_contender(arguments[1], plan, arguments[5]);
-  std::fputs(measures.to_lines().c_str(), stdout);
-  return measures.get("errors") == 0 ? 0 : 1;
+  return print(run_contender(arguments[1], plan, arguments[5]));
 }
 
 int run_all(const std::vector<std::string>& arguments) {
@@ -220,7 +249,7 @@ int run_all(const std::vector<std::string>& arguments) {
       std::fputs(
           "usage: bench_gateway [--quick] [--out FILE] [--only HEAT] [--contender NAME]...\n"
           "                     [--rounds N] [--ordo PROGRAM]\n"
-          "  heats: closed/1 closed/16 closed/64 open/10 open/50 open/90, or how they begin\n",
+          "  heats: closed/1 closed/16 closed/64 open/10 open/50 open/90 ids, or how they begin\n",
           stderr);
       return 2;
     }
@@ -229,6 +258,7 @@ int run_all(const std::vector<std::string>& arguments) {
   for (const Heat& heat : kHeats) {
     if (heat.name().starts_with(options.only)) session.run(heat);
   }
+  if (std::string("ids").starts_with(options.only)) session.run_ids_heat();
   return session.failed() ? 1 : 0;
 }
 
@@ -239,5 +269,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments[0] == "--echo") return ordo::bench::serve_echo();
   if (!arguments.empty() && arguments[0] == "--run") return ordo::bench::run_one(arguments);
+  if (arguments.size() == 3 && arguments[0] == "--ids")
+    return ordo::bench::print(
+        ordo::bench::run_ids(ordo::bench::number_of<double>(arguments[1]), arguments[2]));
   return ordo::bench::run_all(arguments);
 }

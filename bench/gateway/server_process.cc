@@ -68,6 +68,7 @@ bool has_ended(pid_t process) {
   arguments.push_back(nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
   ::execv(arguments[0], arguments.data());
   ::_exit(127);
 }
@@ -99,14 +100,17 @@ ServerProcess::ServerProcess(std::vector<std::string> command) {
   } else {
     await_line();
   }
-  if (port_ == 0) failure_ = command[0] + " did not become ready";
+  if (port_ == 0) failure_ = command[0] + " did not become ready: " + said_;
 }
 
 ServerProcess::~ServerProcess() {
-  if (output_ >= 0) ::close(output_);
-  if (pid_ <= 0) return;
+  if (pid_ > 0) end();
+  if (output_ >= 0) ::close(output_);  // Now: what it says at its end has to have a reader.
+}
+
+void ServerProcess::end() const {
   ::kill(pid_, SIGTERM);
-  for (const std::uint64_t end = now_ns() + kEndNs; now_ns() < end; pause_ms(2)) {
+  for (const std::uint64_t last = now_ns() + kEndNs; now_ns() < last; pause_ms(2)) {
     if (has_ended(pid_)) return;
   }
   ::kill(pid_, SIGKILL);
@@ -127,18 +131,17 @@ void ServerProcess::await_connect(std::uint16_t port) {
 }
 
 void ServerProcess::await_line() {
-  std::string text;
   char buffer[512];
   for (const std::uint64_t end = now_ns() + kReadyNs; now_ns() < end;) {
     pollfd waiting{output_, POLLIN, 0};
     if (::poll(&waiting, 1, 100) <= 0) continue;
     const ssize_t size = ::read(output_, buffer, sizeof buffer);
     if (size <= 0) return;
-    text.append(buffer, static_cast<std::size_t>(size));
-    const std::size_t place = text.find(kReadyWords);
-    if (place == std::string::npos || text.find('\n', place) == std::string::npos) continue;
-    const char* digits = text.data() + place + kReadyWords.size();
-    std::from_chars(digits, text.data() + text.size(), port_);
+    said_.append(buffer, static_cast<std::size_t>(size));
+    const std::size_t place = said_.find(kReadyWords);
+    if (place == std::string::npos || said_.find('\n', place) == std::string::npos) continue;
+    const char* digits = said_.data() + place + kReadyWords.size();
+    std::from_chars(digits, said_.data() + said_.size(), port_);
     return;
   }
 }

@@ -5,7 +5,7 @@
 //   if (server.port() == 0) fail(server.failure());
 //
 // A command with @port@ in it is given a port and is ready when that can be connected to; any other
-// says `listening 127.0.0.1:PORT` on its standard output when it is ready.
+// says `listening 127.0.0.1:PORT` on its standard output when it is ready. It may write 64 KiB.
 //
 // Threads: one owner.
 // Bounds:  10 s to be ready. It is ended by the destructor (SIGTERM, after 2 s SIGKILL), or by the
@@ -34,10 +34,12 @@ class ServerProcess {
  private:
   void await_connect(std::uint16_t port);
   void await_line();
+  void end() const;
 
   pid_t pid_ = -1;
   int output_ = -1;
   std::uint16_t port_ = 0;
+  std::string said_{};  // What it wrote until it was ready.
   std::string failure_{};
 };
 
