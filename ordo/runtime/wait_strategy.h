@@ -7,8 +7,8 @@
 //   MpscRing<Task, SpinWait> ring(1024);   // keeps looking; for threads that own their core
 //
 // The contract of all three: wait(ready, pauses) returns once ready() was true; whoever makes
-// ready() true calls wake_one() or wake_all() afterwards; no wake-up is lost. `pauses` is how long to
-// stay away between two looks, in pauses of the processor; 1 unless told.
+// ready() true calls wake_one() or wake_all() afterwards; no wake-up is lost. `pauses` is how long
+// to stay away between two looks, in pauses of the processor; 1 unless told.
 //
 // LookPace says how many pauses are good for a consumer. One that is faster than its producer
 // and looks all the time takes the cache line away that the producer is writing to, for every
