@@ -145,6 +145,19 @@ TEST_P(EngineTokenTest, AHandlerThatThrowsUsesItsTokenUp) {
   EXPECT_TRUE(engine.drain(30s).complete());
 }
 
+TEST_P(EngineTokenTest, WhatAHandlerThrowsIsHeardAndNotThatItLetItsTokenGo) {
+  Engine engine(options(), making());
+  Item item{1};
+  item.with_token = [](const TaskToken&) { throw std::runtime_error("thrown"); };
+  ASSERT_EQ(engine.post(7, std::move(item)).entry, Entry::admitted);
+  Item silent{2};
+  silent.with_token = [](const TaskToken&) {};
+  ASSERT_EQ(engine.post(7, std::move(silent)).entry, Entry::admitted);
+  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_EQ(book_.errors_of(7),
+            (std::vector<std::string>{"thrown", "the token of the task was dropped without use"}));
+}
+
 TEST_P(EngineTokenTest, AUseBeforeTheHandlerThrowsCounts) {
   Engine engine(options(), making());
   Item item{1};

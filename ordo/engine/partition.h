@@ -351,6 +351,7 @@ bool Partition<Task, Handler>::handle(InTurn<Task>& turn, TaskTurn& told,
   try {
     if constexpr (kWithTokens) {
       handler_->handle(held.task, std::as_const(told), TaskToken(desk_, held.token));
+      desk_->drop(held.token);
       return false;
     } else {
       handler_->handle(held.task, std::as_const(told));

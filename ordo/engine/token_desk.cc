@@ -47,7 +47,7 @@ TokenName TokenDesk::open(TaskPlace place) {
   ORDO_CHECK((word & kStateMask) == kFree);
   cell.place = place;
   const std::uint64_t generation = generation_of(word + (Word{1} << kGenerationShift));
-  cell.word.store(generation << kGenerationShift | kOneCopy | kOpen, std::memory_order_release);
+  cell.word.store(generation << kGenerationShift | kTwoCopies | kOpen, std::memory_order_release);
   return {index, generation};
 }
 

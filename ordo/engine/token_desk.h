@@ -42,7 +42,8 @@ class TokenDesk {
  public:
   TokenDesk(std::size_t cell_count_max, Clock& clock);
 
-  // A new token with one copy.
+  // A new token with two copies: the handler's, and the partition's own, which it drops when the
+  // handler has returned. So a handler that throws is heard before the token it let go of.
   TokenName open(TaskPlace place);
   // Ends the token without putting it on the list. False when it was used already.
   bool claim(TokenName name);
@@ -81,6 +82,7 @@ class TokenDesk {
   using Word = std::uint64_t;
   enum : Word { kFree = 0, kOpen = 1, kUsed = 2, kStateMask = 3 };
   static constexpr Word kOneCopy = Word{1} << 2;
+  static constexpr Word kTwoCopies = kOneCopy * 2;
   static constexpr int kGenerationShift = 24;
   static constexpr Word kCopiesMask = (Word{1} << kGenerationShift) - kOneCopy;
 
