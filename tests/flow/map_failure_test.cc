@@ -55,13 +55,13 @@ TEST(MapFailureTest, ABackoffDelaysARetryAndIsCutShortByAStop) {
 TEST(MapFailureTest, ATimeoutEndsTheJobWithAllItsProcesses) {
   const Folder folder;
   const Finished end =
-      run_ordo({"map", "--timeout", "300ms", "--kill-after", "100ms", "--shell",
+      run_ordo({"map", "-j3", "--timeout", "2s", "--kill-after", "100ms", "--shell",
                 "if [ {} = 2 ]; then trap '' TERM; sleep 1000 & echo $! >> " + folder.file("pids") +
                     "; echo $$ >> " + folder.file("pids") + "; wait; fi; echo {}"},
                numbers(3));
   EXPECT_EQ(end.status, 1);
   EXPECT_EQ(end.out, "1\n3\n");
-  EXPECT_TRUE(has(end.err, "job 2: took longer than 300ms")) << end.err;
+  EXPECT_TRUE(has(end.err, "job 2: took longer than 2s")) << end.err;
   const std::vector<std::string> pids = split_lines(folder.read("pids"));
   ASSERT_EQ(pids.size(), 2u);
   for (const std::string& pid : pids)
