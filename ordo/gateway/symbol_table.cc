@@ -1,6 +1,5 @@
 #include "ordo/gateway/symbol_table.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,7 +8,7 @@
 namespace ordo::gateway {
 namespace {
 
-constexpr std::size_t kSmallTable = 4'096;
+constexpr std::size_t kBucketsKept = 4'096;
 
 // Adds one unless the part of `counter` below `unit` has reached `most`.
 bool add_below(std::atomic<std::uint64_t>& counter, const std::optional<std::size_t>& most,
@@ -39,7 +38,6 @@ Symbol* SymbolTable::find(std::string_view name) {
     auto symbol = std::make_unique<Symbol>(std::string(name));
     const std::string_view key = symbol->name();
     found = symbols_.emplace(key, std::move(symbol)).first;
-    peak_ = std::max(peak_, symbols_.size());
   }
   found->second->uses_.fetch_add(Symbol::kFinder, std::memory_order_relaxed);
   return found->second.get();
@@ -82,8 +80,8 @@ void SymbolTable::drop(Symbol* symbol, std::uint64_t use) {
   const std::lock_guard guard(mutex_);
   if (symbol->uses_.fetch_sub(use, std::memory_order_acq_rel) != use) return;
   symbols_.erase(symbols_.find(symbol->name()));
-  if (symbols_.empty() && std::exchange(peak_, 0) > kSmallTable)
-    decltype(symbols_)().swap(symbols_);
+  const std::size_t buckets = symbols_.bucket_count();
+  if (buckets > kBucketsKept && symbols_.size() < buckets / 8) symbols_.rehash(buckets / 4);
 }
 
 }  // namespace ordo::gateway

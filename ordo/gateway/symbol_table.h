@@ -75,7 +75,6 @@ class SymbolTable {
   alignas(64) std::atomic<std::uint64_t> open_{0};
   alignas(64) mutable std::mutex mutex_;
   std::unordered_map<std::string_view, std::unique_ptr<Symbol>> symbols_;  // Keys: their names.
-  std::size_t peak_ = 0;
 };
 
 }  // namespace ordo::gateway
