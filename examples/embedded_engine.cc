@@ -1,6 +1,6 @@
-// The partition engine in a program of your own, without a network: instructions for accounts. Those
-// of one account are done in the order they came in, by one thread at a time, so a partition keeps
-// its accounts in a plain map without a lock. A transfer ends later, when its token is used.
+// The partition engine in a program of your own, without a network: instructions for accounts.
+// Those of one account are done in the order they came in, by one thread at a time, so a partition
+// keeps its accounts in a plain map without a lock. A transfer ends later, when its token is used.
 #include <chrono>
 #include <iostream>
 #include <map>

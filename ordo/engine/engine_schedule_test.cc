@@ -242,7 +242,7 @@ class ScheduledRun {
     if (log_.begun != begun_.size()) failure_ = "tasks began that should not have";
   }
 
-  // With tokens out nothing can wait for a deadline but drain(); what it lists must be what is left.
+  // What drain() lists at once must be what is left.
   void drain() {
     std::set<int> left;
     for (const auto& [lane, tasks] : lanes_) {

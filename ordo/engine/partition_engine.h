@@ -7,7 +7,7 @@
 //     void finished(Trade&, const TaskTurn&) noexcept {}
 //     void failed(Trade&, const TaskTurn&, std::exception_ptr) noexcept {}
 //   };
-//   PartitionEngine<Trade, Handler> engine({.partitions = 4}, [](std::size_t) { return Handler(); });
+//   PartitionEngine<Trade, Handler> engine({}, [](std::size_t) { return Handler(); });
 //   if (engine.post(account, std::move(trade)).entry != Entry::admitted) try_again_later();
 //   auto left = engine.drain(5s);                           // what could not be done in time
 //
