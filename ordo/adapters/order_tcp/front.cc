@@ -146,6 +146,8 @@ void Front::adopt(Descriptor socket) {
 
 void Front::take(gateway::Reply&& reply) noexcept {
   if (this_threads_front == this) {
+    // The id's earlier replies may be there: another thread may have run its partition just before.
+    if (has_outbox_.load(std::memory_order_acquire)) take_outbox();
     deliver(reply);
     return;
   }

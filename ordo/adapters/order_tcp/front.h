@@ -8,7 +8,8 @@
 //
 // A round: one read of each ready connection, its requests go to the port; one flush of the port;
 // one write to each connection that has something to send. Replies that come inside that flush are
-// appended directly. Those of other threads go to the outbox, with one wake-up for many.
+// appended directly, behind what is in the outbox: a partition may change hands, and its replies
+// keep their order. Those of other threads go to the outbox, with one wake-up for many.
 //
 // Threads: take() and announce() any thread; those that say so, the thread of the front; the
 //          others by the server's owner.

@@ -162,6 +162,43 @@ TEST_P(ServerTest, AnswersFromOtherThreadsReachTheirConnections) {
   EXPECT_EQ(server_->stats().replies_dropped, 0u);
 }
 
+// A partition that changes hands: the first answer of an id comes from another thread, the next one
+// from the I/O thread itself, inside its flush.
+class ChangingHands final : public gateway::TaskPort {
+ public:
+  void reply_to(gateway::ReplyPort& replies) { replies_ = &replies; }
+  gateway::Admitted submit(gateway::Request&& request) override {
+    waiting_.push_back(std::move(request));
+    return {Refusal::none, 0};
+  }
+  void flush() override {
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      const auto answer = [&] { replies_->reply(ScriptedPort::reply_to_request(waiting_[i])); };
+      i % 2 == 0 ? std::thread(answer).join() : answer();
+    }
+    waiting_.clear();
+    std::thread([this] { replies_->flush(); }).join();
+  }
+  std::string stats_line() const override { return "{}"; }
+
+ private:
+  gateway::ReplyPort* replies_ = nullptr;
+  std::vector<gateway::Request> waiting_;  // The one I/O thread's.
+};
+
+TEST_P(ServerTest, AnswersGoOutInTheOrderTheyCameWhicheverThreadsBroughtThem) {
+  ChangingHands port;
+  server_ = std::make_unique<Server>(ServerOptions{.port = 0});
+  port.reply_to(*server_);
+  ASSERT_TRUE(server_->start(port));
+  Client client = connect();
+  for (int i = 0; i < 100; ++i)
+    client.send("r" + std::to_string(i), 1, "x");
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(receive(client).request_id, "r" + std::to_string(i));
+  server_.reset();  // Before its port.
+}
+
 TEST_P(ServerTest, AnswersWhatWasAdmittedAfterAHalfCloseThenCloses) {
   start();
   port_.answer_in_flush(false);
