@@ -1,7 +1,9 @@
 // The rules of the partition engine as a caller meets them, with handlers that end at once.
 #include "ordo/engine.h"
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -12,11 +14,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/engine_probe.h"
+#include "tests/support/waiting.h"
 
 namespace ordo {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only.
 using engine_probe::Book;
 using engine_probe::End;
 using engine_probe::Item;
@@ -113,6 +116,32 @@ TEST(EngineTest, ATaskThatThrowsFailsAloneAndItsSuccessorsRun) {
   EXPECT_EQ(book.errors_of(7), (std::vector<std::string>{"", "second", "", ""}));
   EXPECT_EQ(engine.stats().total().failed, 1u);
   EXPECT_EQ(engine.stats().total().processed, 7u);
+}
+
+// One partition that always has more of one kind than a turn takes: the other kind gets through.
+TEST(EngineTest, NeitherKindStarvesBesideAFloodOfTheOther) {
+  for (const CorrelationId flood : {CorrelationId{0}, CorrelationId{1}}) {
+    Book book;
+    std::atomic<int> rare_done{0};
+    Engine engine({.partitions = 1, .budget = 512, .per_id = 512, .batch_max = 4}, recording(book));
+    // Every task of the flood submits another one, until the rare ones are done.
+    std::function<Item()> more = [&] {
+      Item item{0};
+      item.before = [&] {
+        if (rare_done.load() < 20) (void)engine.post(flood, more());
+      };
+      return item;
+    };
+    for (int n = 0; n < 100; ++n)
+      ASSERT_EQ(engine.post(flood, more()).entry, Entry::admitted);
+    for (int n = 0; n < 20; ++n) {
+      Item rare{1};
+      rare.before = [&] { ++rare_done; };
+      ASSERT_EQ(engine.post(flood > 0 ? 0 : 1, std::move(rare)).entry, Entry::admitted);
+    }
+    EXPECT_TRUE(testing_support::eventually([&] { return rare_done.load() == 20; }));
+    EXPECT_TRUE(engine.drain(30s).complete());
+  }
 }
 
 TEST(EngineTest, WhatIsThrownNeedNotBeAnException) {

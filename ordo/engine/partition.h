@@ -234,6 +234,7 @@ void Partition<Task, Handler>::serve() {
         1, [this] { run_turns(std::numeric_limits<int>::max(), nullptr); },
         [this] { return has_work(); });
     if (pass == Pass::left || look_for_a_while()) continue;
+    if (pass == Pass::elsewhere) StdAtomics::yield();  // A timer may be due that the other runs.
     const TimePoint due = due_.load(std::memory_order_acquire);
     desk_->parker().park_until(due, [&] {
       return stopping_.load(std::memory_order_acquire) ||
