@@ -16,8 +16,11 @@ namespace ordo::bench {
 namespace {
 
 std::vector<std::string> server_command(std::string_view name, const std::string& ordo) {
-  if (name.starts_with("ordo"))
-    return {ordo, "gateway", "--listen", "127.0.0.1:0", "--partitions", "4", "--no-admin"};
+  if (name.starts_with("ordo")) {
+    const std::string io_threads = name == "ordo_two" ? "2" : "1";
+    return {ordo, "gateway",    "--listen",     "127.0.0.1:0", "--partitions",
+            "4",  "--no-admin", "--io-threads", io_threads};
+  }
   if (name == "echo") return {"/proc/self/exe", "--echo"};
   return {find_redis("redis-server"),
           "--port",
@@ -114,7 +117,7 @@ Measures run_contender(std::string_view name, LoadPlan plan, const std::string& 
   if (server.port() == 0) return failed(server.failure());
   plan.port = server.port();
   plan.server = server.pid();
-  plan.dialect = name;
+  plan.dialect = name == "ordo_two" ? "ordo_binary" : name;
   if (name.starts_with("benchmark_"))
     return run_redis_benchmark(std::string(name.substr(name.find('_') + 1)), plan);
   if (name == "redis_get") {  // Something has to be there to get.

@@ -22,6 +22,7 @@ struct GatewayContender {
 inline constexpr GatewayContender kGatewayContenders[] = {
     {"ordo_binary", "Ordo, binary"},
     {"ordo_text", "Ordo, text"},
+    {"ordo_two", "Ordo, binary, 2 I/O threads"},
     {"redis_set", "redis, SET"},
     {"redis_get", "redis, GET"},
     {"redis_ping", "redis, PING"},

@@ -49,8 +49,20 @@ struct Options {
   std::string only{};                     // A heat's name begins so.
   std::vector<std::string> contenders{};  // Empty: all.
   std::string ordo{};
+  std::string peaks{};  // A result file whose peaks count, instead of measuring them again.
   std::size_t rounds = 0;
 };
+
+// The text of a field of a line of a result file; empty when it has none.
+std::string field_of(const std::string& line, const std::string& name) {
+  const std::string start = '"' + name + "\": ";
+  const std::size_t place = line.find(start);
+  if (place == std::string::npos) return {};
+  const std::size_t begin = place + start.size();
+  std::string text = line.substr(begin, line.find_first_of(",}", begin) - begin);
+  std::erase(text, '"');
+  return text;
+}
 
 class Session {
  public:
@@ -68,6 +80,11 @@ class Session {
     results_ << line.str() << "\n";
     for (const GatewayContender& contender : kGatewayContenders) {
       if (is_wanted(contender)) chosen_.push_back(&contender);
+    }
+    std::ifstream earlier(options.peaks);
+    for (std::string result; std::getline(earlier, result);) {
+      if (field_of(result, "group") == "closed" && field_of(result, "pipelining") == "16")
+        peaks_[field_of(result, "contender")] = std::stod(field_of(result, "requests_per_s"));
     }
   }
 
@@ -243,13 +260,16 @@ int run_all(const std::vector<std::string>& arguments) {
       options.contenders.push_back(arguments[++i]);
     } else if (arguments[i] == "--ordo" && has_value) {
       options.ordo = arguments[++i];
+    } else if (arguments[i] == "--peaks" && has_value) {
+      options.peaks = arguments[++i];
     } else if (arguments[i] == "--rounds" && has_value) {
       options.rounds = number_of<std::size_t>(arguments[++i]);
     } else {
       std::fputs(
           "usage: bench_gateway [--quick] [--out FILE] [--only HEAT] [--contender NAME]...\n"
-          "                     [--rounds N] [--ordo PROGRAM]\n"
-          "  heats: closed/1 closed/16 closed/64 open/10 open/50 open/90 ids, or how they begin\n",
+          "                     [--rounds N] [--ordo PROGRAM] [--peaks FILE]\n"
+          "  heats: closed/1 closed/16 closed/64 open/10 open/50 open/90 ids, or how they begin\n"
+          "  --peaks: closed/16 of an earlier result file, instead of measuring it for open\n",
           stderr);
       return 2;
     }
