@@ -3,8 +3,7 @@
 // Asio runs the thread: what is posted to it, its timers, and the wait for its connections. Which
 // of them are ready is asked of a set of its own (epoll, level-triggered), which Asio waits for as
 // one descriptor: Asio's own reads cost one more system call each, an attempt that finds nothing or
-// a renewed registration, and at one request per read that is a third of all (see
-// docs/adr/0012-one-readiness-set-per-io-thread.md).
+// a renewed registration (docs/adr/0014-one-readiness-set-per-io-thread.md).
 //
 // A round: one read of each ready connection, its requests go to the port; one flush of the port;
 // one write to each connection that has something to send. Replies that come inside that flush are
