@@ -46,7 +46,7 @@ TEST(EngineCallersTest, AnIdlePartitionIsRunByTheCallerOfFlush) {
   engine.flush();
   EXPECT_EQ(book.count(), 30u);  // All of it, on this thread, before flush() came back.
   EXPECT_EQ(runners, (std::set<std::thread::id>{std::this_thread::get_id()}));
-  EXPECT_EQ(engine.stats().total().turns_of_callers, 3u);
+  EXPECT_GE(engine.stats().total().turns_of_callers, 3u);
   EXPECT_EQ(engine.stats().total().depth, 0u);
 }
 

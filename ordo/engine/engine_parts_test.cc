@@ -17,8 +17,8 @@ namespace {
 
 class IdCountsModel : public testing::TestWithParam<unsigned> {};
 
-// Goal: whatever comes and goes, the counts are those of a map. Method: random ids, few enough to
-// meet again and to collide in a table that is as full as it can be; the seed names the failing run.
+// Goal: whatever comes and goes, the counts are those of a map. Method: random ids, few enough
+// to meet again and to collide in a table that is as full as it can be.
 TEST_P(IdCountsModel, CountsAreThoseOfAMap) {
   std::mt19937 random(GetParam());
   constexpr std::size_t kIds = 24;
