@@ -24,7 +24,10 @@ bool TaskToken::fail(std::exception_ptr error) const {
 }
 
 bool TaskToken::fail(const std::string& why) const {
-  return desk_ && desk_->use(name_, std::make_exception_ptr(std::runtime_error(why)));
+  if (!desk_) return false;
+  // A statement of its own: the text is shared with a temporary, which must not outlast the call.
+  std::exception_ptr error = std::make_exception_ptr(std::runtime_error(why));
+  return desk_->use(name_, std::move(error));
 }
 
 namespace engine {
