@@ -61,7 +61,7 @@ class InlineText {
 
   char* allocated() const {
     char* memory = nullptr;
-    std::memcpy(&memory, bytes_, sizeof(memory));
+    std::memcpy(static_cast<void*>(&memory), bytes_, sizeof(memory));
     return memory;
   }
 
@@ -71,7 +71,7 @@ class InlineText {
     char* memory = bytes_;
     if (text.size() > kInlineMax) {
       memory = new char[text.size()];
-      std::memcpy(bytes_, &memory, sizeof(memory));
+      std::memcpy(bytes_, static_cast<const void*>(&memory), sizeof(memory));
     }
     std::copy(text.begin(), text.end(), memory);
     size_ = static_cast<std::uint32_t>(text.size());

@@ -6,9 +6,9 @@
 //   output.added(end);
 //   output.sent(send(fd, output.unsent()));
 //
-// A connection that owes nothing has no buffer: its memory went back to the store of its I/O thread,
-// where the next one takes it. So thousands of idle connections cost nothing, and busy ones do not
-// allocate.
+// A connection that owes nothing has no buffer: its memory went back to the store of its I/O
+// thread, where the next one takes it. So thousands of idle connections cost nothing, and busy
+// ones do not allocate.
 //
 // Threads: one owner for a store and all buffers of it.
 // Bounds:  the store keeps up to kStoredBytesMax bytes; a buffer is bounded by its user.

@@ -2,7 +2,7 @@
 //
 //   RequestDecoder decoder(kRequestBytesMax);
 //   std::string_view bytes = what_one_read_brought();
-//   while (auto incoming = decoder.next(bytes)) handle(*incoming);   // takes from the front of bytes
+//   while (auto incoming = decoder.next(bytes)) handle(*incoming);   // takes from its front
 //
 // How the bytes are cut into reads makes no difference to what comes out. A request that lies in
 // one read is not copied; of one that does not, the beginning is kept until the rest has come.
