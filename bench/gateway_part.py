@@ -9,8 +9,8 @@ REDIS = ("redis_set", "redis_get", "benchmark_set", "benchmark_get")
 RATIO_MIN = {1: 0.8, 16: 1.0, 64: 1.0}
 IDS_MIN = 1_000_000
 RSS_GROWTH_BYTES_MAX = 1 << 20
-COLOURS = {"ordo_binary": "#0b6e4f", "ordo_text": "#6bbf59", "ordo_two": "#2ec4b6", "redis_set": "#d1495b",
-           "redis_get": "#edae49", "redis_ping": "#f4d58d", "benchmark_set": "#8e5572",
+COLOURS = {"ordo_binary": "#0b6e4f", "ordo_text": "#6bbf59", "ordo_two": "#2ec4b6",
+           "redis_set": "#d1495b", "redis_get": "#edae49", "redis_ping": "#f4d58d", "benchmark_set": "#8e5572",
            "benchmark_get": "#c9a0b8", "echo": "#999999"}
 
 

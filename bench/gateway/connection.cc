@@ -17,6 +17,8 @@ namespace ordo::bench {
 namespace {
 
 constexpr std::size_t kInputBytes = 128 * 1024;
+constexpr std::uint64_t kLife = kIdsPerConnection * kOrderSteps;  // In requests of a connection.
+static_assert(Connection::kOutstandingMax < kLife);
 constexpr std::uint64_t kAnswered = 0;  // In the place of a due time.
 
 int connect_to(std::uint16_t port) {
@@ -42,8 +44,10 @@ Connection::Connection(std::string_view dialect, std::size_t number, std::uint16
     : dialect_(make_dialect(dialect, number)),
       fd_(connect_to(port)),
       in_(kInputBytes) {
-  for (std::size_t i = 0; i < kIdsPerConnection; ++i)
-    next_answer_[i] = i;
+  for (std::size_t i = 0; i < kIdsPerConnection; ++i) {
+    next_answer_[0][i] = i;
+    next_answer_[1][i] = kLife + i;
+  }
 }
 
 Connection::~Connection() {
@@ -101,22 +105,23 @@ void Connection::receive(std::vector<double>& latencies) {
 }
 
 void Connection::judge(const Answer& answer, std::string_view bytes) {
-  std::uint64_t& next = next_answer_[answer.sequence % kIdsPerConnection];
+  const std::uint64_t life = answer.sequence / kLife;
+  std::uint64_t& next = next_answer_[life % 2][answer.sequence % kIdsPerConnection];
   const bool awaited =
       answer.sequence < asked_ && due_ns_[answer.sequence % kOutstandingMax] != kAnswered;
   const bool in_order = awaited && (answer.sequence == next || !dialect_->ids_come_again());
-  if (in_order && answer.good) [[likely]] {
-    next += kIdsPerConnection;
-    return;
+  if (answer.sequence >= next && answer.sequence < asked_) {
+    next = answer.sequence + kIdsPerConnection;
+    if (next / kLife != life) next += kLife;  // To the life after the next.
   }
+  if (in_order && answer.good) [[likely]]
+    return;
   if (errors_.first.empty()) {
     errors_.first = std::string(in_order ? "a bad answer: " : "an answer out of order: ") +
                     std::string(bytes.substr(0, std::min<std::size_t>(answer.size, 100)));
   }
   errors_.disordered += in_order ? 0 : 1;
   errors_.bad += answer.good ? 0 : 1;
-  if (answer.sequence >= next && answer.sequence < asked_)
-    next = answer.sequence + kIdsPerConnection;
 }
 
 }  // namespace ordo::bench

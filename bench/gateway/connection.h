@@ -56,8 +56,10 @@ class Connection {
   bool broken_ = false;
   std::uint64_t asked_ = 0;
   std::uint64_t answered_ = 0;
-  std::array<std::uint64_t, kOutstandingMax> due_ns_{};         // By sequence.
-  std::array<std::uint64_t, kIdsPerConnection> next_answer_{};  // The sequence due next, by id.
+  std::array<std::uint64_t, kOutstandingMax> due_ns_{};  // By sequence.
+  // The sequence due next, by the parity of the order's life and by its place: the first answers of
+  // an order may come before the last ones of the order whose place it takes.
+  std::array<std::array<std::uint64_t, kIdsPerConnection>, 2> next_answer_{};
   std::string out_{};
   std::size_t sent_ = 0;
   std::vector<char> in_;

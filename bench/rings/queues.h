@@ -112,18 +112,13 @@ class ReaderWriterBlocking {
   moodycamel::BlockingReaderWriterCircularBuffer<Item> queue_{kRingCapacity};
 };
 
-// Consumed in bulk, which is what it is made for; a token for each side that has one owner.
+// Consumed in bulk, which is what it is made for, with a token for each side. It grows: held to its
+// first memory (try_enqueue) it sometimes stood still for ever with two producers.
 template <class Waiting>
 class Concurrent {
  public:
-  void push(const Item& item) {
-    while (!queue_.try_enqueue(token(), item))
-      Waiting::wait();
-  }
-  void push_n(const Item* items, std::size_t count) {
-    while (!queue_.try_enqueue_bulk(token(), items, count))
-      Waiting::wait();
-  }
+  void push(const Item& item) { queue_.enqueue(token(), item); }
+  void push_n(const Item* items, std::size_t count) { queue_.enqueue_bulk(token(), items, count); }
   template <class Function>
   std::size_t consume(Function&& function) {
     std::size_t count = 0;
@@ -147,14 +142,8 @@ class Concurrent {
 
 class ConcurrentBlocking {
  public:
-  void push(const Item& item) {
-    while (!queue_.try_enqueue(token(), item))
-      Yield::wait();
-  }
-  void push_n(const Item* items, std::size_t count) {
-    while (!queue_.try_enqueue_bulk(token(), items, count))
-      Yield::wait();
-  }
+  void push(const Item& item) { queue_.enqueue(token(), item); }
+  void push_n(const Item* items, std::size_t count) { queue_.enqueue_bulk(token(), items, count); }
   template <class Function>
   std::size_t consume(Function&& function) {
     const std::size_t count = queue_.wait_dequeue_bulk(consumer_, items_, kConsumedMax);
