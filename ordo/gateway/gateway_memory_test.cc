@@ -1,5 +1,5 @@
-// Memory: what an instruction allocates once warm, and what a million orders leave behind. A program
-// of its own, because it counts every operator new there is.
+// Memory: what an instruction allocates once warm, and what a million orders leave behind. A
+// program of its own, because it counts every operator new there is.
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -44,6 +44,7 @@ void OmsHandler::finished(Request& request, const TaskTurn& turn) noexcept {
   decision_.reset();
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the engine hands it over.
 void OmsHandler::failed(Request& request, const TaskTurn& turn, std::exception_ptr error) noexcept {
   answer(request, turn, Refusal::error, std::string_view(detail_of(error)));
 }

@@ -7,6 +7,8 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "ordo/adapters/config_toml/table_headers.h"
+
 namespace ordo::config_toml {
 namespace {
 
@@ -27,6 +29,9 @@ std::optional<std::string> text_of(const toml::node& node) {
 
 Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_view file_name,
                                             std::string_view table) {
+  if (const std::uint32_t line = broken_header(text)) {
+    return error_at(file_name, line, kTableHeaderRule);
+  }
   const toml::parse_result parsed = toml::parse(text, file_name);
   if (!parsed) {
     return error_at(file_name, parsed.error().source().begin.line, parsed.error().description());

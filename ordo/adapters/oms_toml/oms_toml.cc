@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "ordo/adapters/config_toml/table_headers.h"
 #include "ordo/core/nearest.h"
 #include "ordo/core/units.h"
 
@@ -304,12 +304,17 @@ void check_whole(Reader& reader, const toml::table& root, const OmsSettings& set
 Result<OmsSettings> parse_oms_toml(std::string_view text, std::string_view file_name,
                                    const std::vector<std::string>& other_tables) {
   Reader reader(file_name);
-  const toml::parse_result parsed = toml::parse(text, file_name);
-  if (!parsed) {
-    reader.fail(parsed.error().source().begin.line, parsed.error().description());
+  if (const std::uint32_t line = config_toml::broken_header(text)) {
+    reader.fail(line, config_toml::kTableHeaderRule);
     return *reader.error();
   }
-  const toml::table& root = parsed.table();
+  toml::table root;
+  try {
+    root = toml::parse(text, file_name);
+  } catch (const toml::parse_error& error) {
+    reader.fail(error.source().begin.line, error.description());
+    return *reader.error();
+  }
   OmsSettings settings;
   check_tables(reader, root, other_tables);
   for (const toml::table* route : tables_of(reader, root, "route", "route"))

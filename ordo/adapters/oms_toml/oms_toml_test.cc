@@ -165,6 +165,7 @@ TEST(OmsTomlTest, WhatMakesNoSenseTogetherIsRefusedWithItsLine) {
 TEST(OmsTomlTest, WhatIsNoTomlIsRefusedWithItsLine) {
   EXPECT_TRUE(message_of("[oms]\nforget_after = \n").starts_with("g.toml:2: "));
   EXPECT_TRUE(message_of("[oms]\n[oms]\n").starts_with("g.toml:2: "));
+  EXPECT_TRUE(message_of("[oms]\n[.]\n").starts_with("g.toml:2: a table is written as "));
   EXPECT_TRUE(message_of("[[route]]\nvenue = \"X\"\nvenue = \"Y\"\n").starts_with("g.toml:3: "));
 }
 
