@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only.
 using engine_probe::Book;
 using engine_probe::Item;
+using engine_probe::kLong;
 using engine_probe::RecordingHandler;
 using testing_support::eventually;
 using Engine = PartitionEngine<Item, RecordingHandler>;
@@ -60,7 +61,7 @@ TEST(EngineCallersTest, WithoutTheOptionNoCallerRunsAnything) {
     item.before = [&] { ran_here = ran_here || std::this_thread::get_id() == here; };
     ASSERT_EQ(engine.post(n + 1, std::move(item)).entry, Entry::admitted);
   }
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_FALSE(ran_here);
   EXPECT_EQ(engine.stats().total().turns_of_callers, 0u);
 }
@@ -105,7 +106,7 @@ TEST(EngineCallersTest, WhatAHandlerSubmitsRunsWithoutNesting) {
   chain(200);
   EXPECT_TRUE(eventually([&] { return book.count() == 201; }));
   EXPECT_EQ(depth_peak.load(), 0);
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
 }
 
 TEST(EngineCallersTest, ManyCallersLoseNothingAndKeepTheOrderOfEachId) {

@@ -22,6 +22,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 using engine_probe::Book;
 using engine_probe::End;
 using engine_probe::Item;
+using engine_probe::kLong;
 using engine_probe::RecordingHandler;
 using testing_support::Background;
 using testing_support::Gates;
@@ -47,7 +48,7 @@ TEST_P(EngineDrainTest, WhatWasSubmittedWithoutAFlushIsDone) {
   Engine engine({.callers_run = callers_run()}, recording(book));
   for (int n = 0; n < 100; ++n)
     ASSERT_EQ(engine.submit(n % 9, Item{n}).entry, Entry::admitted);
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.count(), 100u);
   EXPECT_EQ(engine.stats().total().depth, 0u);
 }
@@ -82,7 +83,7 @@ TEST_P(EngineDrainTest, UnderLoadEveryAdmittedTaskIsAnsweredOrListedOnce) {
     });
   }
   ASSERT_TRUE(testing_support::eventually([&] { return begun.load() > 5'000; }));
-  const EngineDrain<Item> drained = engine.drain(30s);
+  const EngineDrain<Item> drained = engine.drain(kLong);
   for (std::thread& producer : producers)
     producer.join();
 

@@ -19,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only.
 using engine_probe::Book;
 using engine_probe::Item;
+using engine_probe::kLong;
 using engine_probe::RecordingHandler;
 using testing::HasSubstr;
 using testing_support::Gates;
@@ -75,7 +76,7 @@ TEST(EngineLimitsTest, ExactlyTheBudgetIsAdmittedWhileAHandlerIsStuck) {
   EXPECT_EQ(engine.stats().total().rejected_busy, 936u);
 
   gates.open_all();
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.count(), 64u);
   for (CorrelationId id = 1; id <= 10; ++id) {
     const std::vector<int> values = book.values_of(id);
@@ -96,7 +97,7 @@ TEST(EngineLimitsTest, TheLimitOfAnIdIsExactWhileTheThreadIsStuck) {
   EXPECT_EQ(engine.post(0, Item{9}).entry, Entry::admitted);
   EXPECT_EQ(engine.stats().total().rejected_id_busy, 5u);
   gates.open_all();
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.values_of(1), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(book.values_of(2), (std::vector<int>{1, 2, 3}));
 }
@@ -104,7 +105,7 @@ TEST(EngineLimitsTest, TheLimitOfAnIdIsExactWhileTheThreadIsStuck) {
 TEST(EngineLimitsTest, ARefusedTaskIsWhole) {
   Book book;
   Engine engine({.partitions = 1}, recording(book));
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   Item item{5};
   item.before = [] {};
   EXPECT_EQ(engine.post(1, std::move(item)).entry, Entry::closing);
@@ -133,7 +134,7 @@ TEST(EngineLimitsTest, AnUncorrelatedTaskGoesWhereThereIsRoom) {
   EXPECT_EQ(refused.entry, Entry::busy);
   EXPECT_EQ(engine.stats().total().rejected_busy, 1u);
   gates.open_all();
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
 }
 
 // A handler that submits again as soon as its answers are on their way.
@@ -158,7 +159,7 @@ TEST(EngineLimitsTest, ThePlaceOfATaskIsFreeWhenItsBatchEnds) {
   };
   ASSERT_EQ(engine.post(1, 7).entry, Entry::admitted);
   EXPECT_TRUE(testing_support::eventually([&] { return left.load() < 0; }));
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(refused.load(), 0);
   EXPECT_EQ(engine.stats().total().processed, 101u);
 }

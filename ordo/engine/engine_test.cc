@@ -23,6 +23,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 using engine_probe::Book;
 using engine_probe::End;
 using engine_probe::Item;
+using engine_probe::kLong;
 using engine_probe::RecordingHandler;
 using Engine = PartitionEngine<Item, RecordingHandler>;
 
@@ -40,7 +41,7 @@ TEST(EngineTest, TenThousandTasksOfAHundredIdsKeepOrderOneInFlightAndOnePartitio
     EXPECT_EQ(submitted.partition, engine.partition_of(id));
     if (n % 64 == 0) engine.flush();
   }
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
 
   std::map<CorrelationId, int> next;
   std::map<CorrelationId, TimePoint> free_from;
@@ -81,7 +82,7 @@ TEST(EngineTest, IdsUpToZeroAreUncorrelatedAndGoRound) {
     partitions.push_back(submitted.partition);
   }
   EXPECT_EQ(partitions, (std::vector<std::uint32_t>{0, 1, 2, 3, 0}));
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.ends().size(), 5u);
 }
 
@@ -94,7 +95,7 @@ TEST(EngineTest, AWrappingRoundRobinStaysWithinThePartitions) {
     std::vector<int> counts(partitions);
     for (int n = 0; n < 32; ++n)
       ++counts.at(engine.post(0, Item{n}).partition);
-    EXPECT_TRUE(engine.drain(30s).complete());
+    EXPECT_TRUE(engine.drain(kLong).complete());
     for (const int count : counts)
       EXPECT_GE(count, 32 / static_cast<int>(partitions) - 1);
   }
@@ -110,7 +111,7 @@ TEST(EngineTest, ATaskThatThrowsFailsAloneAndItsSuccessorsRun) {
     ASSERT_EQ(engine.submit(8, Item{10 + n}).entry, Entry::admitted);
   }
   engine.flush();
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.values_of(7), (std::vector<int>{1, 2, 3, 4}));
   EXPECT_EQ(book.values_of(8), (std::vector<int>{11, 12, 13, 14}));
   EXPECT_EQ(book.errors_of(7), (std::vector<std::string>{"", "second", "", ""}));
@@ -140,7 +141,7 @@ TEST(EngineTest, NeitherKindStarvesBesideAFloodOfTheOther) {
       ASSERT_EQ(engine.post(flood > 0 ? 0 : 1, std::move(rare)).entry, Entry::admitted);
     }
     EXPECT_TRUE(testing_support::eventually([&] { return rare_done.load() == 20; }));
-    EXPECT_TRUE(engine.drain(30s).complete());
+    EXPECT_TRUE(engine.drain(kLong).complete());
   }
 }
 
@@ -151,7 +152,7 @@ TEST(EngineTest, WhatIsThrownNeedNotBeAnException) {
   item.before = [] { throw 42; };
   ASSERT_EQ(engine.post(7, std::move(item)).entry, Entry::admitted);
   ASSERT_EQ(engine.post(7, Item{2}).entry, Entry::admitted);
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book.errors_of(7), (std::vector<std::string>{"unknown", ""}));
 }
 

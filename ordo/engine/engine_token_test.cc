@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only.
 using engine_probe::Book;
 using engine_probe::Item;
+using engine_probe::kLong;
 using engine_probe::TokenBoard;
 using engine_probe::TokenHandler;
 using testing_support::eventually;
@@ -55,7 +56,7 @@ TEST_P(EngineTokenTest, TheNextTaskOfAnIdWaitsForTheTokenOthersDoNot) {
 
   EXPECT_TRUE(first.done());
   EXPECT_TRUE(board_.await(2).done());
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book_.values_of(7), (std::vector<int>{1, 2}));
 }
 
@@ -67,7 +68,7 @@ TEST_P(EngineTokenTest, ManyTasksAreInFlightAtOnceWithoutHoldingTheThread) {
   EXPECT_TRUE(eventually([&] { return engine.stats().total().in_flight == 500; }));
   for (int n = 0; n < 500; ++n)
     EXPECT_TRUE(board_.await(n).done());
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(engine.stats().total().processed, 500u);
 }
 
@@ -109,7 +110,7 @@ TEST_P(EngineTokenTest, ASecondUseIsNothingAndIsCounted) {
   EXPECT_EQ(engine.stats().total().tokens_late, 3u);
   EXPECT_EQ(book_.count(), 1u);
   EXPECT_TRUE(next.done());
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book_.errors_of(7), (std::vector<std::string>{"", ""}));
 }
 
@@ -142,7 +143,7 @@ TEST_P(EngineTokenTest, AHandlerThatThrowsUsesItsTokenUp) {
   EXPECT_EQ(book_.errors_of(7), (std::vector<std::string>{"after all"}));
   ASSERT_EQ(engine.post(7, Item{2}).entry, Entry::admitted);
   EXPECT_TRUE(board_.await(2).done());
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
 }
 
 TEST_P(EngineTokenTest, WhatAHandlerThrowsIsHeardAndNotThatItLetItsTokenGo) {
@@ -153,7 +154,7 @@ TEST_P(EngineTokenTest, WhatAHandlerThrowsIsHeardAndNotThatItLetItsTokenGo) {
   Item silent{2};
   silent.with_token = [](const TaskToken&) {};
   ASSERT_EQ(engine.post(7, std::move(silent)).entry, Entry::admitted);
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book_.errors_of(7),
             (std::vector<std::string>{"thrown", "the token of the task was dropped without use"}));
 }
@@ -166,7 +167,7 @@ TEST_P(EngineTokenTest, AUseBeforeTheHandlerThrowsCounts) {
     throw std::runtime_error("after it was done");
   };
   ASSERT_EQ(engine.post(7, std::move(item)).entry, Entry::admitted);
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   EXPECT_EQ(book_.errors_of(7), (std::vector<std::string>{""}));
 }
 
@@ -236,7 +237,7 @@ TEST_P(EngineTokenTest, TokensUsedByManyThreadsLoseNothing) {
   }
   for (std::thread& user : users)
     user.join();
-  EXPECT_TRUE(engine.drain(30s).complete());
+  EXPECT_TRUE(engine.drain(kLong).complete());
   const PartitionStats stats = engine.stats().total();
   EXPECT_EQ(stats.failed, (kTasks + 6) / 7);
   EXPECT_EQ(stats.processed + stats.failed, kTasks);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -18,6 +19,9 @@
 #include "ordo/engine.h"
 
 namespace ordo::engine_probe {
+
+// Longer than any test: a drain that must be complete does not fail because the machine is slow.
+constexpr std::chrono::hours kLong{1};
 
 struct Item {
   explicit Item(int number) noexcept : value(number) {}
