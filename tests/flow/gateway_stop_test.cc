@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -52,8 +53,11 @@ TEST_P(GatewayStop, UnderLoadEverythingAdmittedIsAnswered) {
   std::vector<Account> accounts(4);
   std::vector<std::thread> clients;
   for (int i = 0; i < 4; ++i) {
+    // Connected before the stop, however late its thread runs.
     clients.emplace_back(
-        [&, i] { accounts[static_cast<std::size_t>(i)] = run_client(rig.connect(), i); });
+        [&account = accounts[static_cast<std::size_t>(i)], i, client = rig.connect()]() mutable {
+          account = run_client(std::move(client), i);
+        });
   }
   ASSERT_TRUE(eventually([&] { return rig.server().stats().replies > 5'000; }));
   rig.server().stop_accepting_and_reading();
