@@ -54,9 +54,12 @@ def section(cases, table, number, _plot_lines):
             row.append(number(case["ns_per_item"]) + ("*" if case["disturbed"] else "")
                        if case else "")
         rows.append(row)
+    lines = [case["line_ns"] for case in cases if case["kind"] == "rings" and "line_ns" in case]
+    trip = f" (here {min(lines):.0f} to {max(lines):.0f} ns)" if lines else ""
     header = ["", *(f"{producers} x {batch}, {waiting}" for producers, batch, waiting in columns)]
     return ("## Rings: from thread to thread\n\nns per item of 64 bytes, by producers x items "
             "pushed together, and by what a side does that has to wait. Capacity 4,096; the "
-            "consumer on one core, the producers on the other. Every item is checked. How far "
-            "apart the cores are decides most of it and may change with the hour on a rented "
-            "machine, so only numbers of one run compare.\n\n" + table(header, rows))
+            "consumer on one core, the producers on the other. Every item is checked. How long a "
+            f"cache line takes there and back between the cores{trip} decides most of it and may "
+            "change within minutes on a rented machine: it is measured before each run, and a run "
+            "with more than 150 ns is repeated, or marked.\n\n" + table(header, rows))

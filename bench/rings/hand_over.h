@@ -75,9 +75,37 @@ void produce(Queue& queue, const HandOverPlan& plan, std::uint64_t producer) {
   }
 }
 
+// How long a cache line takes from the first core to the second and back, just now: on a rented
+// machine the two may be neighbours this minute and far apart the next.
+inline double line_round_trip_ns() {
+  constexpr int kTrips = 2'000;
+  alignas(64) std::atomic<int> ball{0};
+  std::thread other([&] {
+    stay_on_core(1);
+    for (int i = 1; i < 2 * kTrips; i += 2) {
+      while (ball.load(std::memory_order_acquire) != i)
+        Spin::wait();
+      ball.store(i + 1, std::memory_order_release);
+    }
+  });
+  stay_on_core(0);
+  const std::uint64_t begin = now_ns();
+  std::uint64_t middle = begin;
+  for (int i = 0; i < 2 * kTrips; i += 2) {
+    if (i == kTrips) middle = now_ns();  // The thread may not have run at once.
+    ball.store(i + 1, std::memory_order_release);
+    while (ball.load(std::memory_order_acquire) != i + 2)
+      Spin::wait();
+  }
+  const std::uint64_t end = now_ns();
+  other.join();
+  return static_cast<double>(end - middle) / (kTrips / 2);
+}
+
 // REQUIRES: plan.items is a multiple of producers times batch.
 template <class Queue>
 Measures hand_over(const HandOverPlan& plan) {
+  const double line_ns = line_round_trip_ns();
   Queue queue;
   std::atomic<std::size_t> ready{0};
   std::vector<std::thread> producers;
@@ -109,6 +137,7 @@ Measures hand_over(const HandOverPlan& plan) {
     producer.join();
   Measures measures;
   measures.set("ns_per_item", static_cast<double>(end - begin) / static_cast<double>(plan.items));
+  measures.set("line_ns", line_ns);
   measures.set("errors", static_cast<double>(errors));
   return measures;
 }

@@ -95,7 +95,7 @@ class Session {
         const std::size_t index = (i + round) % racing.size();
         const ChildResult child = run_least_disturbed(racing[index], heat);
         if (!child.failure.empty()) failures[index] = child.failure;
-        if (child.foreign_share > kForeignMax) ++disturbed[index];
+        if (disturbance(child) > 1) ++disturbed[index];
         runs[index].push_back(Measures::from_lines(child.output));
       }
     }
@@ -111,14 +111,20 @@ class Session {
 
  private:
   static constexpr double kForeignMax = 0.05;
+  static constexpr double kLineNsMax = 150;  // Above: not neighbours any more.
 
+  // A run while others worked, or while the two cores were far apart, is repeated, twice at most.
   ChildResult run_least_disturbed(std::size_t contender, const Heat& heat) {
     ChildResult best = run_once(contender, heat);
-    for (int again = 0; again < 2 && rounds_ > 1 && best.foreign_share > kForeignMax; ++again) {
+    for (int again = 0; again < 2 && rounds_ > 1 && disturbance(best) > 1; ++again) {
       ChildResult other = run_once(contender, heat);
-      if (other.foreign_share < best.foreign_share) best = std::move(other);
+      if (disturbance(other) < disturbance(best)) best = std::move(other);
     }
     return best;
+  }
+  static double disturbance(const ChildResult& run) {
+    const double line_ns = Measures::from_lines(run.output).get("line_ns");
+    return std::max(run.foreign_share / kForeignMax, line_ns / kLineNsMax);
   }
 
   ChildResult run_once(std::size_t contender, const Heat& heat) {
@@ -130,9 +136,9 @@ class Session {
 
   void report(const Heat& heat, const RingContender& contender, const Measures& median,
               const std::string& failure, bool disturbed) {
-    std::printf("  %-26s %-6s %8.1f ns%s\n", std::string(contender.title).c_str(),
+    std::printf("  %-30s %-6s %8.1f ns  (line %.0f ns)%s\n", std::string(contender.title).c_str(),
                 std::string(contender.waiting).c_str(), median.get("ns_per_item"),
-                disturbed ? "  disturbed" : "");
+                median.get("line_ns"), disturbed ? "  disturbed" : "");
     JsonLine line;
     line.text("kind", "rings").text("contender", contender.name).text("title", contender.title);
     line.text("waiting", contender.waiting);
