@@ -109,6 +109,25 @@ TEST(EngineCallersTest, WhatAHandlerSubmitsRunsWithoutNesting) {
   EXPECT_TRUE(engine.drain(kLong).complete());
 }
 
+// The ring is consumed in parts: what comes in during a turn is behind a part already seen.
+TEST(EngineCallersTest, WhatIsFlushedDuringATurnIsNotForgotten) {
+  for (const bool callers_run : {false, true}) {
+    Book book;
+    Engine engine({.partitions = 1, .batch_max = 4, .callers_run = callers_run}, recording(book));
+    Item first{0};
+    first.before = [&] {
+      for (int n = 6; n < 11; ++n)
+        ASSERT_EQ(engine.submit(1 + n, Item{n}).entry, Entry::admitted);
+      engine.flush();
+    };
+    ASSERT_EQ(engine.submit(1, std::move(first)).entry, Entry::admitted);
+    for (int n = 1; n < 6; ++n)
+      ASSERT_EQ(engine.submit(1 + n, Item{n}).entry, Entry::admitted);
+    engine.flush();
+    EXPECT_TRUE(eventually([&] { return book.count() == 11; }));
+  }
+}
+
 TEST(EngineCallersTest, ManyCallersLoseNothingAndKeepTheOrderOfEachId) {
   constexpr int kCallers = 4;
   constexpr int kTasks = 5'000;

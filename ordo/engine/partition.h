@@ -174,8 +174,12 @@ class Partition {
 
   // REQUIRES: lanes_lock_ is held, for these.
   void take_arrivals(std::size_t count_max) {
-    const std::size_t count = ring_.try_consume(
-        count_max, [this](Arrival<Task>& arrival) { lanes_.add(std::move(arrival)); });
+    // The ring may show a part first, so only nothing means that there was nothing.
+    std::size_t count = 0;
+    for (std::size_t part = 1; part > 0 && count < count_max; count += part) {
+      part = ring_.try_consume(count_max - count,
+                               [this](Arrival<Task>& arrival) { lanes_.add(std::move(arrival)); });
+    }
     arrivals_left_ = count == count_max;
   }
   void set_left() { left_.store(arrivals_left_ || lanes_.has_ready(), std::memory_order_release); }
