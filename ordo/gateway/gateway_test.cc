@@ -196,7 +196,8 @@ TEST_P(GatewayTest, SettingsAreReloadedUnderLoad) {
   }
   is_reloading = false;
   ASSERT_TRUE(load.finished());
-  ASSERT_TRUE(replies_.await(admitted));
+  ASSERT_TRUE(replies_.await(admitted))
+      << admitted << " " << replies_.all().size() << " " << gateway.stats_line();
   gateway.apply(std::make_shared<OmsSettings>(venue("XLON")));
   for (std::uint64_t n = 0; n < 4; ++n)
     insist(gateway, "last" + std::to_string(n), 0, "QUOTE ACME 1");
