@@ -104,9 +104,11 @@ class OutputBuffer {
     if (is_enough_in_front) {
       std::memcpy(block_.bytes.get(), block_.bytes.get() + begin_, held);
     } else {
+      // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the store takes or frees it.
       Block larger = store_->take(std::max(held + size, block_.size * 2));
       if (held > 0) std::memcpy(larger.bytes.get(), block_.bytes.get() + begin_, held);
-      store_->give(std::exchange(block_, std::move(larger)));
+      std::swap(block_, larger);
+      store_->give(std::move(larger));
     }
     begin_ = 0;
     end_ = held;
