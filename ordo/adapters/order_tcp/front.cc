@@ -22,12 +22,18 @@ namespace ordo::order_tcp {
 namespace {
 
 constexpr std::uint64_t kBellNumber = ~std::uint64_t{0};
-constexpr int kRoundsMax = 32;      // In a row, before Asio may look at its other work.
+// In a row, before Asio may look at its other work: new connections, the order to stop, timers.
+constexpr int kRoundsMax = 32;
+constexpr auto kRoundsTimeMax = std::chrono::milliseconds(1);
 constexpr int kSettleTurnsMax = 8;  // Of one round: held input goes on in between.
+constexpr auto kSettleTimeMax = std::chrono::milliseconds(1);
+// Connections of one round do not use up a budget that a flush would give back.
+constexpr std::uint64_t kUnflushedMax = 256;
 constexpr auto kLookAgainTime = std::chrono::milliseconds(2);
 constexpr auto kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): each thread's own.
 thread_local const Front* this_threads_front = nullptr;
 
 // A number is never used again: the slot in the low half, how often it was used in the high one.
@@ -226,7 +232,10 @@ void Front::wait_for_ready() {
 }
 
 void Front::on_ready() {
+  TimePoint limit = TimePoint::max();
   for (int round = 0; round < kRoundsMax; ++round) {
+    if (round == 1) limit = system_clock().now() + kRoundsTimeMax;
+    if (round > 1 && system_clock().now() >= limit) break;
     const int count = ::epoll_wait(ready_set_.native_handle(), events_.data(), kEventsMax, 0);
     if (count <= 0) break;
     for (int i = 0; i < count; ++i) {
@@ -268,9 +277,12 @@ void Front::read(Peer& peer) {
   } else {
     const auto size = static_cast<std::size_t>(count);
     counters_.bytes_received.add(size);
+    const std::uint64_t before = counters_.of_connections.requests.value();
     peer.connection.receive(*port_, {read_buffer_.get(), size});
+    unflushed_ += counters_.of_connections.requests.value() - before;
   }
   touch(peer);
+  if (unflushed_ >= kUnflushedMax) flush_port();
 }
 
 void Front::discard(Peer& peer) {
@@ -307,11 +319,19 @@ void Front::deliver(const gateway::Reply& reply) {
   touch(*peer);
 }
 
+void Front::flush_port() {
+  unflushed_ = 0;
+  port_->flush();
+}
+
 // Lets the port run what was submitted, and settles all that were touched. Connections whose held
 // input can go on are touched again, and get their turn at once, some times.
 void Front::finish_round() {
+  TimePoint limit = TimePoint::max();
   for (int turn = 0; turn < kSettleTurnsMax && !touched_.empty(); ++turn) {
-    port_->flush();
+    if (turn == 1) limit = system_clock().now() + kSettleTimeMax;
+    if (turn > 1 && system_clock().now() >= limit) break;
+    flush_port();
     std::swap(touched_, settling_);
     for (const std::uint64_t number : settling_) {
       if (Peer* const peer = find(number)) {

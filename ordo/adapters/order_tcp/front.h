@@ -101,6 +101,7 @@ class Front {
   void discard(Peer& peer);
   void take_outbox();
   void deliver(const gateway::Reply& reply);
+  void flush_port();
   void finish_round();
   void settle(Peer& peer);
   bool send(Peer& peer);
@@ -129,6 +130,7 @@ class Front {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::size_t peer_count_ = 0;
+  std::uint64_t unflushed_ = 0;         // Requests decoded since the last flush of the port.
   std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
   std::vector<std::uint64_t> settling_;
   std::vector<std::uint64_t> lingering_;
