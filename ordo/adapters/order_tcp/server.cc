@@ -189,6 +189,7 @@ Server::Server(ServerOptions options) : parts_(std::make_unique<Parts>(std::move
   }
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory to end a thread, the process ends.
 Server::~Server() {
   finish(TimePoint::min());
 }
