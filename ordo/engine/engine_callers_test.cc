@@ -182,6 +182,57 @@ TEST(EngineCallersTest, AThreadMayUseTwoEnginesInTurn) {
   EXPECT_TRUE(eventually([&] { return first_book.count() == 21; }));
 }
 
+// Calls two engines in turn when its thread ends, after what they remember for it was there.
+struct AtThreadEnd {
+  Engine* first = nullptr;
+  Engine* second = nullptr;
+
+  ~AtThreadEnd() {
+    if (first == nullptr) return;
+    for (int n = 0; n < 3; ++n) {
+      EXPECT_EQ(first->submit(5 + n, Item{n}).entry, Entry::admitted);
+      EXPECT_EQ(second->submit(5 + n, Item{n}).entry, Entry::admitted);
+    }
+    first->flush();
+    second->flush();
+  }
+};
+
+TEST(EngineCallersTest, AThreadThatEndsMayCallEnginesToTheLast) {
+  Book first_book;
+  Book second_book;
+  Engine first({}, recording(first_book));
+  Engine second({.callers_run = true}, recording(second_book));
+  for (int n = 0; n < 3; ++n) {
+    std::thread([&] {
+      static thread_local AtThreadEnd at_end;
+      at_end.first = &first;
+      at_end.second = &second;
+      EXPECT_EQ(first.submit(1, Item{0}).entry, Entry::admitted);
+      EXPECT_EQ(second.submit(1, Item{0}).entry, Entry::admitted);
+    }).join();
+  }
+  EXPECT_TRUE(eventually([&] { return first_book.count() == 12; }));
+  EXPECT_TRUE(eventually([&] { return second_book.count() == 12; }));
+}
+
+TEST(EngineCallersTest, WhoIsRefusedSetsGoingWhatNobodyFlushed) {
+  for (const bool callers_run : {false, true}) {
+    Book book;
+    Engine engine({.partitions = 2, .budget = 4, .per_id = 4, .callers_run = callers_run},
+                  recording(book));
+    std::thread([&] {  // Fills its partition and ends without a flush.
+      for (int n = 0; n < 4; ++n)
+        EXPECT_EQ(engine.submit(1, Item{n}).entry, Entry::admitted);
+    })
+        .join();
+    EXPECT_EQ(engine.submit(1, Item{4}).entry, Entry::busy);
+    engine.flush();
+    EXPECT_TRUE(eventually([&] { return engine.post(1, Item{5}).entry == Entry::admitted; }));
+    EXPECT_TRUE(eventually([&] { return book.count() == 5; }));
+  }
+}
+
 // Has a timer that each task sets to `after` from its begin; it may throw, or never be content.
 class TimedHandler {
  public:
@@ -266,6 +317,51 @@ TEST_P(EngineTimerTest, ATimerThatIsNeverContentDoesNotKeepTheThreadBusy) {
   ASSERT_EQ(engine.post(1, 0s).entry, Entry::admitted);
   EXPECT_TRUE(eventually([&] { return engine.stats().total().processed == 2; }));
   EXPECT_EQ(log_.runs, 1);
+}
+
+// Has always a timer that is due by the next turn.
+struct RestlessHandler {
+  TimePoint due;
+
+  void handle(const int&, const TaskTurn&) {}
+  void finished(int&, const TaskTurn&) noexcept {}
+  void failed(int&, const TaskTurn&, std::exception_ptr) noexcept {}
+  std::optional<TimePoint> next_due() const { return due; }
+  void run_due(TimePoint now) { due = now + 1ns; }
+};
+
+TEST_P(EngineTimerTest, ATimerThatIsAlwaysDueDoesNotKeepTheEngineFromItsEnd) {
+  const testing_support::Watchdog watchdog("an engine with a timer that is always due");
+  PartitionEngine<int, RestlessHandler> engine({.partitions = 1, .callers_run = GetParam()},
+                                               [](std::size_t) { return RestlessHandler{}; });
+  for (int n = 0; n < 100; ++n)
+    ASSERT_EQ(engine.post(1 + n, int{n}).entry, Entry::admitted);
+  EXPECT_TRUE(engine.drain(kLong).complete());
+  EXPECT_EQ(engine.stats().total().processed, 100u);
+}
+
+// Cannot say when its timer is due, once it had a task.
+struct ConfusedHandler {
+  bool is_confused = false;
+
+  void handle(const int&, const TaskTurn&) { is_confused = true; }
+  void finished(int&, const TaskTurn&) noexcept {}
+  void failed(int&, const TaskTurn&, std::exception_ptr) noexcept {}
+  std::optional<TimePoint> next_due() const {
+    if (is_confused) throw std::runtime_error("when?");
+    return std::nullopt;
+  }
+  void run_due(TimePoint) {}
+};
+
+TEST_P(EngineTimerTest, AHandlerThatThrowsWhenAskedForItsTimerStallsNothing) {
+  PartitionEngine<int, ConfusedHandler> engine(options(),
+                                               [](std::size_t) { return ConfusedHandler{}; });
+  for (int n = 0; n < 10; ++n)
+    ASSERT_EQ(engine.post(1, int{n}).entry, Entry::admitted);
+  EXPECT_TRUE(engine.drain(std::chrono::nanoseconds::max()).complete());
+  EXPECT_EQ(engine.stats().total().processed, 10u);
+  EXPECT_GE(engine.stats().total().timers_threw, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EngineTimerTest, testing::Bool(),

@@ -140,6 +140,23 @@ TEST(EngineStuckTest, DrainReturnsByItsDeadlineAndListsWhatIsStuck) {
   EXPECT_EQ(book.count(), 0u);
 }
 
+// A turn takes a part of what its ring shows; what came in later is behind that part.
+TEST(EngineStuckTest, DrainListsWhatCameInDuringATurn) {
+  Book book;
+  Gates<> gates;
+  Engine engine({.partitions = 1, .batch_max = 2}, recording(book));
+  for (int n = 0; n < 5; ++n)
+    ASSERT_EQ(engine.submit(1 + n, gated(n, gates)).entry, Entry::admitted);
+  engine.flush();
+  ASSERT_TRUE(gates.await(0));
+  for (int n = 5; n < 9; ++n)
+    ASSERT_EQ(engine.post(1 + n, gated(n, gates)).entry, Entry::admitted);
+  EXPECT_EQ(engine.drain(0s).undone.size(), 9u);
+  const PartitionStats stats = engine.stats().total();
+  EXPECT_EQ(stats.admitted, stats.processed + stats.failed + stats.undone);
+  gates.open_all();
+}
+
 TEST(EngineStuckTest, OnlyTheStuckPartitionListsItsTasks) {
   Book book;
   Gates<> gates;

@@ -88,7 +88,8 @@ class Partition {
   }
 
   void start(const std::string& name) {
-    thread_ = Thread(name + "-" + std::to_string(index_), [this](std::stop_token) { serve(); });
+    thread_ =
+        Thread(name + "-" + std::to_string(index_), [this](const std::stop_token&) { serve(); });
   }
   void request_stop() {
     stopping_.store(true, std::memory_order_release);
@@ -160,13 +161,14 @@ class Partition {
   }
 
   // The owner's.
-  bool run_turns(int turns_max, Counter* turns);
+  bool run_turns(int turns_max, Counter* turns) noexcept;
   bool run_turn();
   void apply_tokens(TimePoint now);
   void run_tasks(TimePoint now);
   bool handle(InTurn<Task>& turn, TaskTurn& told, std::exception_ptr& error);
   bool answer(HeldTask<Task>& held, TaskTurn& told, std::exception_ptr error);
   bool run_timers(TimePoint now);
+  std::optional<TimePoint> next_due();
   bool set_due();
   TaskTurn told_about(const HeldTask<Task>& held) const {
     return {held.id, index_, held.entered, held.began, {}};
@@ -265,16 +267,18 @@ bool Partition<Task, Handler>::look_for_a_while() const {
 
 // Returns whether timers are due earlier than the own thread knows.
 template <class Task, class Handler>
-bool Partition<Task, Handler>::run_turns(int turns_max, Counter* turns) {
+bool Partition<Task, Handler>::run_turns(int turns_max, Counter* turns) noexcept {
   Caller& caller = this_caller();
   caller.set_running(desk_.get());
-  for (int turn = 0; turn < turns_max && run_turn(); ++turn) {
+  // The ends are looked for in each turn: a handler whose timer is always due has no last turn.
+  for (int turn = 0; turn < turns_max && !stopping_.load(std::memory_order_acquire) && run_turn();
+       ++turn) {
     if (turns != nullptr) turns->add();
+    if (closing_.load(std::memory_order_acquire) && !is_empty() && admission_.closed_and_empty()) {
+      report_empty();
+    }
   }
   const bool due_is_earlier = set_due();
-  if (closing_.load(std::memory_order_acquire) && !is_empty() && admission_.closed_and_empty()) {
-    report_empty();
-  }
   caller.set_running(nullptr);
   return due_is_earlier;
 }
@@ -391,14 +395,14 @@ bool Partition<Task, Handler>::answer(HeldTask<Task>& held, TaskTurn& told,
 template <class Task, class Handler>
 bool Partition<Task, Handler>::run_timers(TimePoint now) {
   if constexpr (HasTimers<Handler>) {
-    const std::optional<TimePoint> due = std::as_const(*handler_).next_due();
+    const std::optional<TimePoint> due = next_due();
     if (!due || *due > now || timers_not_before_ > now) return false;
     try {
       handler_->run_due(now);
     } catch (...) {
       timers_threw_.add();
     }
-    const std::optional<TimePoint> next = std::as_const(*handler_).next_due();
+    const std::optional<TimePoint> next = next_due();
     const bool is_overdue = next && *next <= now;
     timers_not_before_ = is_overdue ? saturating_add(now, kOverduePause) : TimePoint::min();
     return true;
@@ -408,10 +412,21 @@ bool Partition<Task, Handler>::run_timers(TimePoint now) {
   }
 }
 
+// What the handler says; nothing if it throws, until it is asked again.
+template <class Task, class Handler>
+std::optional<TimePoint> Partition<Task, Handler>::next_due() {
+  try {
+    return std::as_const(*handler_).next_due();
+  } catch (...) {
+    timers_threw_.add();
+    return std::nullopt;
+  }
+}
+
 template <class Task, class Handler>
 bool Partition<Task, Handler>::set_due() {
   if constexpr (HasTimers<Handler>) {
-    const TimePoint next = std::as_const(*handler_).next_due().value_or(TimePoint::max());
+    const TimePoint next = next_due().value_or(TimePoint::max());
     const TimePoint due = std::max(next, timers_not_before_);
     const TimePoint due_before = due_.load(std::memory_order_relaxed);
     if (due != due_before) due_.store(due, std::memory_order_release);
@@ -493,7 +508,7 @@ void Partition<Task, Handler>::heads(std::vector<BlockedId>& blocked) {
     // What waits in the ring is put in its lanes first, as its owner may be stuck.
     const std::lock_guard lock(lanes_lock_);
     if (abandoned_) return;
-    if (ring_.size() > 0) {
+    if (!ring_.empty()) {
       left_.store(true, std::memory_order_release);
       take_arrivals(std::numeric_limits<std::size_t>::max());
       took_arrivals = true;

@@ -64,7 +64,7 @@ class PartitionEngine {
  public:
   // make_handler(partition) gives the handler of each partition, as a Handler or a unique_ptr.
   template <class MakeHandler>
-  requires std::invocable<MakeHandler&, std::size_t> PartitionEngine(EngineOptions options,
+  requires std::invocable<MakeHandler&, std::size_t> PartitionEngine(const EngineOptions& options,
                                                                      MakeHandler&& make_handler)
       : clock_(options.clock != nullptr ? *options.clock : system_clock()),
         round_(options.round_first) {
@@ -94,15 +94,16 @@ class PartitionEngine {
     const Submitted submitted = id > 0
                                     ? submit_correlated(id, std::move(task), caller.now(clock_))
                                     : submit_uncorrelated(id, std::move(task), caller.now(clock_));
-    if (submitted.entry == Entry::admitted) [[likely]] {
+    // Where there was no room, flush() looks too: those who took it may never flush.
+    if (submitted.entry != Entry::closing) [[likely]]
       caller.mark(submitted.partition);
-    } else {
+    if (submitted.entry != Entry::admitted) [[unlikely]]
       partitions_[submitted.partition]->refuse(submitted.entry);
-    }
     return submitted;
   }
 
-  // Lets all run that this thread has submitted: wakes their partitions, or runs them here.
+  // Lets all run that this thread has submitted, and what was in its way where it was refused for
+  // want of room: wakes their partitions, or runs them here.
   void flush() {
     engine::Caller& caller = this_caller();
     caller.end_burst();
@@ -114,7 +115,7 @@ class PartitionEngine {
     const Submitted submitted = submit(id, std::move(task));
     engine::Caller& caller = this_caller();
     caller.end_burst();
-    if (submitted.entry == Entry::admitted) {
+    if (submitted.entry != Entry::closing) {
       caller.unmark(submitted.partition);
       partitions_[submitted.partition]->flush();
     }

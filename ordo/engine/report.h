@@ -30,8 +30,8 @@ struct PartitionStats {
   std::uint64_t rejected_busy = 0;
   std::uint64_t rejected_id_busy = 0;
   std::uint64_t rejected_closing = 0;
-  std::uint64_t tokens_late = 0;       // Uses of tokens whose task was over.
-  std::uint64_t timers_threw = 0;      // Times that run_due() of the handler threw.
+  std::uint64_t tokens_late = 0;   // Uses of tokens whose task was over.
+  std::uint64_t timers_threw = 0;  // Times that the handler threw when asked for, or at, a timer.
   std::uint64_t turns_of_callers = 0;  // Loop turns run by callers of flush().
   Histogram wait_ns;                   // From submit() to the begin of the handler.
   Histogram handler_ns;                // From there to its end.
