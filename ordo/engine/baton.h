@@ -53,8 +53,14 @@ class BasicBaton {
     return Pass::left;
   }
 
-  // For one who is going to sleep: not held means that nobody will look for work by himself.
-  bool held() const { return held_.load(std::memory_order_acquire); }
+  // For one who is going to sleep: not held means that nobody will look for work by himself. Held
+  // means that the holder will see whatever work the caller of this has seen, so the answer counts
+  // as a failed attempt to take the baton, and is a read-modify-write as well.
+  bool held() {
+    bool is_held = true;
+    return held_.compare_exchange_strong(is_held, true, std::memory_order_acq_rel,
+                                         std::memory_order_acquire);
+  }
 
  private:
   typename Atomics::template Atomic<bool> held_{false};

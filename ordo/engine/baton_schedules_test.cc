@@ -75,6 +75,14 @@ struct Relay {
     explored_checkpoint(200);
   }
 
+  // One who may not run the partition: a token that is used, or a handler of another partition.
+  void post(std::size_t number) {
+    tasks[number].store(1, std::memory_order_release);
+    flag.raise();
+    bell.notify_one();
+    explored_checkpoint(300);
+  }
+
   void serve() {
     while (true) {
       explored_checkpoint(1);
@@ -123,6 +131,18 @@ TEST(BatonSchedules, TwoCallersWithStoreBuffersForgetNothing) {
   ORDO_EXPECT_RIGHT(Relay<2>, {.store_buffers = true});
 }
 
+// The last of the callers only posts.
+struct PostedRelay : Relay<2> {
+  Bodies threads() {
+    return {[this] { serve(); }, [this] { call(0); }, [this] { post(1); }};
+  }
+};
+
+TEST(BatonSchedules, WhatIsPostedWhileACallerRunsIsNotForgotten) {
+  ORDO_EXPECT_RIGHT(PostedRelay, {});
+  ORDO_EXPECT_RIGHT(PostedRelay, {.store_buffers = true});
+}
+
 // Planted faults. Each is one line of BasicBaton or BasicFlag, changed.
 enum class Fault { look_before_swap, plain_let_go, no_look_after };
 
@@ -143,7 +163,7 @@ class FaultyBaton {
     if (kFault == Fault::no_look_after) return Pass::done;
     return has_work() ? Pass::left : Pass::done;
   }
-  bool held() const { return held_.load(); }
+  bool held() { return held_.load(); }
 
  private:
   ExploredAtomic<bool> held_{false};
