@@ -99,7 +99,7 @@ std::string listener_of(std::uint16_t port) {
     std::ifstream file(process->path() / "comm");
     std::string name;
     std::getline(file, name);
-    return name + " (pid " + pid + ")";
+    return name.append(" (pid ").append(pid).append(")");
   }
   return {};
 }

@@ -60,6 +60,7 @@ Status Settings::take_file(const std::vector<config_toml::ConfigEntry>& entries,
         std::string(file_name) + ":" + std::to_string(entry.line) + ": " + entry.key;
     if (!values_.contains(entry.key)) {
       std::vector<std::string> known;
+      known.reserve(values_.size());
       for (const auto& [name, value] : values_)
         known.push_back(name);
       const std::string meant = nearest(entry.key, known);

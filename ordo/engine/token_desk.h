@@ -80,7 +80,10 @@ class TokenDesk {
 
  private:
   using Word = std::uint64_t;
-  enum : Word { kFree = 0, kOpen = 1, kUsed = 2, kStateMask = 3 };
+  static constexpr Word kFree = 0;
+  static constexpr Word kOpen = 1;
+  static constexpr Word kUsed = 2;
+  static constexpr Word kStateMask = 3;
   static constexpr Word kOneCopy = Word{1} << 2;
   static constexpr Word kTwoCopies = kOneCopy * 2;
   static constexpr int kGenerationShift = 24;

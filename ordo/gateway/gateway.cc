@@ -35,7 +35,7 @@ Refusal refusal_of(Entry entry) {
 Gateway::Gateway(GatewayOptions options, ReplyPort& replies)
     : latest_(checked(std::move(options.oms))),
       before_task_(std::move(options.before_task)),
-      engine_(std::move(options.engine), [&](std::size_t) {
+      engine_(options.engine, [&](std::size_t) {
         counts_.push_back(std::make_unique<OmsCounts>());
         return std::make_unique<OmsHandler>(
             OmsHandlerParts{symbols_, latest_, replies, *counts_.back(), before_task_});

@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-using tcp = asio::ip::tcp;
+using Tcp = asio::ip::tcp;
 
 // Without its port, if it has one.
 std::string_view host_name(std::string_view host) {
@@ -64,11 +64,11 @@ class AdminServer::Service {
       return Error{ErrorCode::invalid_argument,
                    "'" + options_.address + "' is not a numeric address such as 127.0.0.1"};
     }
-    const tcp::endpoint endpoint(address, options_.port);
+    const Tcp::endpoint endpoint(address, options_.port);
     acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) acceptor_.listen(Tcp::acceptor::max_listen_connections, error);
     if (error) {
       return Error{ErrorCode::unavailable, "cannot listen on " + options_.address + ":" +
                                                std::to_string(options_.port) + ": " +
@@ -76,7 +76,7 @@ class AdminServer::Service {
     }
     port_ = acceptor_.local_endpoint().port();
     accept();
-    thread_ = Thread("ordo-admin", [this](std::stop_token) { context_.run(); });
+    thread_ = Thread("ordo-admin", [this](const std::stop_token&) { context_.run(); });
     return {};
   }
 
@@ -91,7 +91,7 @@ class AdminServer::Service {
   class Session;
 
   void accept() {
-    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+    acceptor_.async_accept([this](error_code error, Tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return accept_later();
       if (open_ < options_.connections_max) greet(std::move(socket));
@@ -107,7 +107,7 @@ class AdminServer::Service {
     });
   }
 
-  void greet(tcp::socket socket);
+  void greet(Tcp::socket socket);
 
   AdminReply answer(http::verb method, std::string_view host, std::string_view target) const {
     if (!is_host_allowed(host)) {
@@ -129,7 +129,7 @@ class AdminServer::Service {
   const Handler handler_;
   std::uint16_t port_ = 0;
   asio::io_context context_{1};
-  tcp::acceptor acceptor_;
+  Tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::size_t open_ = 0;
   Thread thread_;
@@ -138,7 +138,7 @@ class AdminServer::Service {
 // One connection: reads a request, answers it, and again. Keeps itself alive while it waits.
 class AdminServer::Service::Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(Service& service, tcp::socket socket) : service_(service), stream_(std::move(socket)) {
+  Session(Service& service, Tcp::socket socket) : service_(service), stream_(std::move(socket)) {
     ++service_.open_;
   }
   Session(const Session&) = delete;
@@ -185,7 +185,7 @@ class AdminServer::Service::Session : public std::enable_shared_from_this<Sessio
                       [self = shared_from_this(), keep](error_code error, std::size_t) {
                         if (error) return;
                         if (keep) return self->read();
-                        self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+                        self->stream_.socket().shutdown(Tcp::socket::shutdown_send, error);
                       });
   }
 
@@ -197,7 +197,7 @@ class AdminServer::Service::Session : public std::enable_shared_from_this<Sessio
   bool is_head_ = false;
 };
 
-void AdminServer::Service::greet(tcp::socket socket) {
+void AdminServer::Service::greet(Tcp::socket socket) {
   std::make_shared<Session>(*this, std::move(socket))->read();
 }
 

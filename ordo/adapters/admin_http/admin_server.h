@@ -38,11 +38,11 @@ struct AdminReply {
 };
 
 struct AdminOptions {
-  std::string address = "127.0.0.1";               // A numeric address.
-  std::uint16_t port = 0;                          // 0: any free one.
-  std::size_t connections_max = 64;                // At the same time.
-  std::size_t header_bytes_max = 8 * 1024;         // Of one request.
-  std::chrono::milliseconds idle_timeout{10'000};  // For a request to come, or a reply to go.
+  std::string address = "127.0.0.1";                     // A numeric address.
+  std::uint16_t port = 0;                                // 0: any free one.
+  std::size_t connections_max = 64;                      // At the same time.
+  std::size_t header_bytes_max = std::size_t{8} * 1024;  // Of one request.
+  std::chrono::milliseconds idle_timeout{10'000};        // For a request to come, or a reply to go.
 };
 
 class AdminServer {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+// NOLINTNEXTLINE(readability-identifier-naming): the library asks for this name.
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
