@@ -56,12 +56,15 @@ Decision Oms::decide(std::int64_t correlation_id, std::string_view payload, Time
 
 std::optional<TimePoint> Oms::next_due() const {
   if (closed_.empty()) return std::nullopt;
+  if (closed_.size() > settings_->orders_max) return closed_.front().at;  // A reload lowered it.
   return closed_.front().at + settings_->forget_after;
 }
 
 void Oms::forget(TimePoint now) {
   for (std::size_t i = 0; i < kForgetAtOnce && !closed_.empty(); ++i) {
-    if (closed_.front().at + settings_->forget_after > now) return;
+    const bool is_early = closed_.front().at + settings_->forget_after > now;
+    if (is_early && closed_.size() <= settings_->orders_max) return;
+    if (is_early) ++forgotten_early_;
     forget_oldest();
   }
   if (closed_.empty() && std::exchange(closed_peak_, 0) > kSmallQueue)

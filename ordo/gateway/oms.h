@@ -50,7 +50,8 @@ class Oms {
 
   // When the next closed order may be forgotten, or nothing when there is none.
   std::optional<TimePoint> next_due() const;
-  // Forgets closed orders whose time has come, at most 1,024 of them: next_due() tells of more.
+  // Forgets closed orders whose time has come, and those above an orders_max that was lowered; at
+  // most 1,024 of them: next_due() tells of more.
   void forget(TimePoint now);
 
   std::size_t open_count() const { return orders_.count() - closed_.size(); }

@@ -270,6 +270,24 @@ TEST_F(OmsTest, OrdersMaxRejectsNewOrdersAndShortensTheMemoryOfClosedOnes) {
   EXPECT_EQ(ask(3, "STATUS"), "status:cancelled:0");
 }
 
+TEST_F(OmsTest, ALowerOrdersMaxForgetsTheClosedOrdersAboveItAThousandAtATime) {
+  for (std::int64_t id = 1; id <= 2'000; ++id) {
+    ask(id, "NEW ACME BUY 1 1");
+    ask(id, "CANCEL");
+  }
+  EXPECT_EQ(oms().remembered_count(), 2'000U);
+  settings_.orders_max = 10;
+  reload();
+  int rounds = 0;
+  for (; oms().next_due() && *oms().next_due() <= now_; ++rounds)
+    oms().forget(now_);
+  EXPECT_EQ(rounds, 2);
+  EXPECT_EQ(oms().remembered_count(), 10U);
+  EXPECT_EQ(oms().forgotten_early_count(), 1'990U);
+  EXPECT_EQ(ask(1'990, "STATUS"), "reject:unknown-order");
+  EXPECT_EQ(ask(1'991, "STATUS"), "status:cancelled:0");
+}
+
 TEST_F(OmsTest, NewSettingsHoldForTheNextInstructionAndOrdersKeepTheirs) {
   EXPECT_EQ(ask(1, "NEW ACME BUY 10 1"), "route:XNYS");
   settings_.default_venue = "";
