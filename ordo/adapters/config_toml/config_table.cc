@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-// NOLINTNEXTLINE(readability-identifier-naming): the library asks for this name.
-#define TOML_EXCEPTIONS 0
+// With its exceptions, as in every file that includes it: with TOML_EXCEPTIONS 0 in one of them its
+// reader is another class of the same name, and the program runs whichever the linker took.
 #include <toml++/toml.h>
 
 #include "ordo/adapters/config_toml/table_headers.h"
@@ -33,12 +33,14 @@ Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_v
   if (const std::uint32_t line = broken_header(text)) {
     return error_at(file_name, line, kTableHeaderRule);
   }
-  const toml::parse_result parsed = toml::parse(text, file_name);
-  if (!parsed) {
-    return error_at(file_name, parsed.error().source().begin.line, parsed.error().description());
+  toml::table root;
+  try {
+    root = toml::parse(text, file_name);
+  } catch (const toml::parse_error& error) {
+    return error_at(file_name, error.source().begin.line, error.description());
   }
   std::vector<ConfigEntry> entries;
-  const toml::node* node = parsed.table().get(table);
+  const toml::node* node = root.get(table);
   if (node == nullptr) return entries;
   const toml::table* values = node->as_table();
   if (values == nullptr) {

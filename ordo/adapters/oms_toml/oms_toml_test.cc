@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ordo/adapters/config_toml/config_table.h"
+
 namespace ordo::oms_toml {
 namespace {
 
@@ -92,6 +94,16 @@ TEST(OmsTomlTest, TheExampleIsValid) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   ASSERT_FALSE(text.empty());
   EXPECT_EQ(message_of(text), "");
+}
+
+// In one program, as they are in `ordo`: each brings toml++ with it, and it has to be the same one.
+TEST(OmsTomlTest, AFileIsReadByBothReadersOfOneProgram) {
+  const auto entries = config_toml::read_table(kWhole, "g.toml", "oms");
+  ASSERT_TRUE(entries) << entries.error().message;
+  EXPECT_FALSE(entries->empty());
+  EXPECT_EQ(message_of(kWhole), "");
+  EXPECT_FALSE(config_toml::read_table("[oms]\nx = = 1\n", "g.toml", "oms"));
+  EXPECT_NE(message_of("[oms]\nx = = 1\n"), "");
 }
 
 TEST(OmsTomlTest, WhatIsUnknownIsRefusedWithASuggestion) {
