@@ -1,6 +1,7 @@
 #include "bench/gateway/dialect.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -8,6 +9,7 @@ namespace ordo::bench {
 namespace {
 
 constexpr std::string_view kNew = "NEW ACME BUY 100 99.5";
+constexpr std::uint64_t kQuantity = 100;
 constexpr std::string_view kFill = "FILL 1";
 constexpr std::string_view kStatus = "STATUS";
 constexpr std::string_view kCancel = "CANCEL";
@@ -15,24 +17,42 @@ constexpr std::string_view kCancel = "CANCEL";
 struct Instruction {
   std::int64_t correlation_id;
   std::string_view payload;
-  std::string_view decision;  // How the answer has to begin.
+  std::string_view decision;  // What the answer has to be; the route: how it has to begin.
 };
+
+// What has to be decided at each step of an order's life. How many are open after each FILL is told
+// exactly, so that an order whose instructions changed places in the server is noticed.
+std::array<std::string, kOrderSteps> decisions_by_step() {
+  std::array<std::string, kOrderSteps> decisions;
+  decisions.front() = "route:";
+  for (std::uint64_t step = 1; step < kOrderSteps; ++step) {
+    const std::string open = std::to_string(kQuantity - (step + 1) / 2);
+    decisions[step] = (step % 2 == 1 ? "filled:" : "status:partially-filled:") + open;
+  }
+  decisions.back() = "cancelled";
+  return decisions;
+}
+
+bool is_decided(std::string_view decision, std::string_view expected) {
+  return expected.ends_with(':') ? decision.starts_with(expected) : decision == expected;
+}
 
 // The request number `sequence` of a connection; `once`: about an id that never comes again.
 Instruction instruction_of(std::size_t connection, std::uint64_t sequence, bool once = false) {
   if (once) {
     const auto id = (static_cast<std::int64_t>(connection) << 32) + 1;
-    return {id + static_cast<std::int64_t>(sequence), kStatus, "reject:unknown"};
+    return {id + static_cast<std::int64_t>(sequence), kStatus, "reject:unknown-order"};
   }
   const std::uint64_t place = connection * kIdsPerConnection + sequence % kIdsPerConnection;
   const std::uint64_t turn = sequence / kIdsPerConnection;
   const std::uint64_t step = turn % kOrderSteps;
   const std::uint64_t life = turn / kOrderSteps;
   const auto id = static_cast<std::int64_t>(1 + place + life * 1'000'000);
-  if (step == 0) return {id, kNew, "route:"};
-  if (step == kOrderSteps - 1) return {id, kCancel, "cancelled"};
-  if (step % 2 == 1) return {id, kFill, "filled:"};
-  return {id, kStatus, "status:"};
+  static const std::array<std::string, kOrderSteps> decisions = decisions_by_step();
+  const std::string_view decision = decisions[step];
+  if (step == 0) return {id, kNew, decision};
+  if (step == kOrderSteps - 1) return {id, kCancel, decision};
+  return {id, step % 2 == 1 ? kFill : kStatus, decision};
 }
 
 void append_number(std::string& out, std::int64_t number) {
@@ -80,7 +100,8 @@ class OrdoText : public Dialect {
     if (!take_number(line, answer.sequence)) return answer;
     if (!ok || !take_number(line, id) || !take_number(line, partition)) return answer;
     const Instruction asked = instruction_of(connection_, answer.sequence);
-    answer.good = id == asked.correlation_id && line.starts_with(asked.decision);
+    const std::string_view decision = line.substr(0, line.find(' '));
+    answer.good = id == asked.correlation_id && is_decided(decision, asked.decision);
     return answer;
   }
 
@@ -144,7 +165,7 @@ class OrdoBinary : public Dialect {
     const bool ok = static_cast<unsigned char>(frame[1]) == 129;
     const Instruction asked = instruction_of(connection_, answer.sequence, once_);
     answer.good = ok && raw_at<std::int64_t>(frame, kFrameHead) == asked.correlation_id &&
-                  frame.substr(kFrameHead + kReplyHead + length).starts_with(asked.decision);
+                  is_decided(frame.substr(kFrameHead + kReplyHead + length), asked.decision);
     return answer;
   }
 

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "bench/gateway/dialect.h"
+#include "bench/support/usage.h"
 
 namespace ordo::bench {
 namespace {
@@ -65,10 +66,13 @@ class FakeServer {
   std::thread thread_{};
 };
 
-std::string decision_for(const std::string& payload) {
+// What the gateway would decide on the request of this number.
+std::string decision_for(const std::string& request_id, const std::string& payload) {
+  const std::size_t step = std::stoul(request_id) / kIdsPerConnection % kOrderSteps;
+  const std::string open = std::to_string(100 - (step + 1) / 2);
   if (payload.starts_with("NEW")) return "route:X";
-  if (payload.starts_with("FILL")) return "filled:1";
-  return payload == "STATUS" ? "status:open:1" : "cancelled";
+  if (payload.starts_with("FILL")) return "filled:" + open;
+  return payload == "STATUS" ? "status:partially-filled:" + open : "cancelled";
 }
 
 // The lines of whole text requests, taken off `in`: request id, correlation id, payload.
@@ -84,7 +88,8 @@ std::vector<std::vector<std::string>> take_lines(std::string& in) {
 }
 
 std::string ok_line(const std::vector<std::string>& request) {
-  return "OK " + request[0] + " " + request[1] + " 0 " + decision_for(request[2]) + " t0=1 t1=2\n";
+  return "OK " + request[0] + " " + request[1] + " 0 " + decision_for(request[0], request[2]) +
+         " t0=1 t1=2\n";
 }
 
 Measures drive(const std::string& dialect, const FakeServer& server, double rate = 0,
@@ -189,6 +194,21 @@ TEST(GatewayLoadTest, ADecisionThatDoesNotFitIsABadAnswer) {
   EXPECT_GT(drive("ordo_text", server).get("bad"), 0);
 }
 
+// The replies come in order, but what they say was decided in another.
+TEST(GatewayLoadTest, AnOrderWithAFillTooManyIsABadAnswer) {
+  const FakeServer server([](std::string& in) {
+    std::string out;
+    for (const auto& request : take_lines(in)) {
+      const bool is_wrong = request[0] == "25";
+      out += is_wrong ? "OK 25 " + request[1] + " 0 filled:98 t0=1 t1=2\n" : ok_line(request);
+    }
+    return out;
+  });
+  const Measures run = drive("ordo_text", server);
+  EXPECT_EQ(run.get("bad"), 1);
+  EXPECT_EQ(run.get("disordered"), 0);
+}
+
 TEST(GatewayLoadTest, WhatIsNeverAnsweredIsAnError) {
   const FakeServer server([](std::string&) { return std::string(); });
   const Measures run = run_load({.dialect = "ordo_text",
@@ -214,7 +234,8 @@ TEST(GatewayLoadTest, BinaryRepliesAreUnderstood) {
       std::memcpy(&body, in.data() + 4, sizeof body);
       if (in.size() < 8 + body) break;
       const auto length = static_cast<std::size_t>(in[2]);
-      const std::string decision = decision_for(in.substr(16 + length, body - 8 - length));
+      const std::string decision =
+          decision_for(in.substr(16, length), in.substr(16 + length, body - 8 - length));
       const auto reply_body = static_cast<std::uint32_t>(32 + length + decision.size());
       out += std::string({1, static_cast<char>(129), in[2], 0});
       out.append(reinterpret_cast<const char*>(&reply_body), sizeof reply_body);
@@ -231,6 +252,31 @@ TEST(GatewayLoadTest, EchoedBytesAreUnderstoodInAnOpenLoop) {
   const Measures run = drive("echo", server, 100'000);
   EXPECT_EQ(run.get("errors"), 0);
   EXPECT_LE(run.get("requests"), 2'040);  // 20 ms of 100,000 requests/s, and a burst.
+}
+
+TEST(GatewayLoadTest, AnOpenLoopCountsWhatWasDueThoughTheServerStandsStillUntilItIsOver) {
+  constexpr std::uint64_t kStillNs = 50'000'000;
+  std::size_t asked = 0;
+  Measures run;
+  {
+    std::uint64_t until_ns = 0;
+    const FakeServer server([&](std::string& in) {
+      if (until_ns == 0) until_ns = now_ns() + kStillNs;
+      while (now_ns() < until_ns)
+        ::poll(nullptr, 0, 1);
+      std::string out;
+      for (const auto& request : take_lines(in)) {
+        out += ok_line(request);
+        ++asked;
+      }
+      return out;
+    });
+    run = drive("ordo_text", server, 100'000);
+  }
+  EXPECT_EQ(run.get("errors"), 0);
+  EXPECT_EQ(asked, 2'000U);  // 20 ms of 100,000 requests/s.
+  EXPECT_GE(run.get("max_us"), 50'000);
+  EXPECT_GT(run.get("p50_us"), 25'000);
 }
 
 TEST(GatewayLoadTest, AnEchoOfOtherBytesIsABadAnswer) {
