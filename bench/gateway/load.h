@@ -4,7 +4,8 @@
 // all of them are answered, as redis-benchmark does.
 // Open loop: bursts of `pipelining` requests are due at even times, whatever the server does, on
 // the connections in turn. Latency runs from the time a request was due. A connection with
-// kBurstsMax bursts unanswered keeps later ones back, and their time runs on.
+// kBurstsMax bursts unanswered keeps later ones back, and their time runs on. All that was due in
+// the measured time counts, however late it is answered.
 //
 //   Measures run = run_load({.dialect = "redis_set", .port = port, .pipelining = 16});
 //   run.get("errors") == 0
