@@ -13,6 +13,7 @@
 // Bounds:  keeps all requests that were not answered.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,8 @@ class ScriptedPort final : public gateway::TaskPort {
   static constexpr std::int32_t kPartition = 3;
 
   void reply_to(gateway::ReplyPort& replies) { replies_ = &replies; }
+  // Called in each flush, first. REQUIRES: nobody uses the port yet.
+  void before_flush(std::function<void()> function) { before_flush_ = std::move(function); }
   void answer_in_flush(bool does) { answers_in_flush_.store(does); }
   // Decides on each request, before it is admitted.
   void decide(std::function<gateway::Refusal(const gateway::Request&)> decision) {
@@ -52,10 +55,12 @@ class ScriptedPort final : public gateway::TaskPort {
       if (refusal != gateway::Refusal::none) return {refusal, kPartition};
     }
     waiting_.push_back(std::move(request));
+    most_waiting_ = std::max(most_waiting_, waiting_.size());
     return {gateway::Refusal::none, kPartition};
   }
   void flush() override {
     flushes_.fetch_add(1);
+    if (before_flush_) before_flush_();
     if (answers_in_flush_.load()) answer_all();
   }
   std::string stats_line() const override { return R"({"scripted":true})"; }
@@ -63,6 +68,10 @@ class ScriptedPort final : public gateway::TaskPort {
   std::size_t waiting() const {
     std::lock_guard guard(mutex_);
     return waiting_.size();
+  }
+  std::size_t most_waiting() const {
+    std::lock_guard guard(mutex_);
+    return most_waiting_;
   }
   std::size_t submitted() const {
     std::lock_guard guard(mutex_);
@@ -103,12 +112,14 @@ class ScriptedPort final : public gateway::TaskPort {
 
  private:
   gateway::ReplyPort* replies_ = nullptr;
+  std::function<void()> before_flush_;
   std::atomic<bool> answers_in_flush_{true};
   std::atomic<std::size_t> flushes_{0};
   mutable std::mutex mutex_;
   std::function<gateway::Refusal(const gateway::Request&)> decision_;
   std::deque<gateway::Request> waiting_;
   std::size_t waiting_max_ = ~std::size_t{0};
+  std::size_t most_waiting_ = 0;
   std::size_t submitted_ = 0;
 };
 

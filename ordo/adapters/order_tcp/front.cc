@@ -26,7 +26,6 @@ constexpr std::uint64_t kBellNumber = ~std::uint64_t{0};
 constexpr int kRoundsMax = 32;
 constexpr auto kRoundsTimeMax = std::chrono::milliseconds(1);
 constexpr int kSettleTurnsMax = 8;  // Of one round: held input goes on in between.
-constexpr auto kSettleTimeMax = std::chrono::milliseconds(1);
 // Connections of one round do not use up a budget that a flush would give back.
 constexpr std::uint64_t kUnflushedMax = 256;
 constexpr auto kLookAgainTime = std::chrono::milliseconds(2);
@@ -183,8 +182,7 @@ void Front::stop_reading() {
     for (Slot& slot : slots_) {
       if (slot.peer) slot.peer->connection.stop_input();
     }
-    touch_all();
-    finish_round();
+    settle_all();
   });
 }
 
@@ -193,8 +191,7 @@ void Front::begin_finish() {
   call([this] {
     is_finishing_ = true;
     take_outbox();
-    touch_all();
-    finish_round();
+    settle_all();
     check_empty();
   });
 }
@@ -232,17 +229,16 @@ void Front::wait_for_ready() {
 }
 
 void Front::on_ready() {
-  TimePoint limit = TimePoint::max();
+  const TimePoint limit = system_clock().now() + kRoundsTimeMax;
   for (int round = 0; round < kRoundsMax; ++round) {
-    if (round == 1) limit = system_clock().now() + kRoundsTimeMax;
-    if (round > 1 && system_clock().now() >= limit) break;
+    if (round > 0 && system_clock().now() >= limit) break;
     const int count = ::epoll_wait(ready_set_.native_handle(), events_.data(), kEventsMax, 0);
     if (count <= 0) break;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events_[static_cast<std::size_t>(i)];
       on_event(event.data.u64, event.events);
     }
-    finish_round();
+    finish_round(limit);
   }
   wait_for_ready();
 }
@@ -277,12 +273,10 @@ void Front::read(Peer& peer) {
   } else {
     const auto size = static_cast<std::size_t>(count);
     counters_.bytes_received.add(size);
-    const std::uint64_t before = counters_.of_connections.requests.value();
     peer.connection.receive(*port_, {read_buffer_.get(), size});
-    unflushed_ += counters_.of_connections.requests.value() - before;
   }
   touch(peer);
-  if (unflushed_ >= kUnflushedMax) flush_port();
+  flush_if_many();
 }
 
 void Front::discard(Peer& peer) {
@@ -320,17 +314,20 @@ void Front::deliver(const gateway::Reply& reply) {
 }
 
 void Front::flush_port() {
-  unflushed_ = 0;
+  requests_flushed_ = counters_.of_connections.requests.value();
   port_->flush();
 }
 
+void Front::flush_if_many() {
+  const std::uint64_t requests = counters_.of_connections.requests.value();
+  if (requests - requests_flushed_ >= kUnflushedMax) flush_port();
+}
+
 // Lets the port run what was submitted, and settles all that were touched. Connections whose held
-// input can go on are touched again, and get their turn at once, some times.
-void Front::finish_round() {
-  TimePoint limit = TimePoint::max();
+// input can go on are touched again, and get their turn at once, some times and until `limit`.
+void Front::finish_round(TimePoint limit) {
   for (int turn = 0; turn < kSettleTurnsMax && !touched_.empty(); ++turn) {
-    if (turn == 1) limit = system_clock().now() + kSettleTimeMax;
-    if (turn > 1 && system_clock().now() >= limit) break;
+    if (turn > 0 && system_clock().now() >= limit) break;
     flush_port();
     std::swap(touched_, settling_);
     for (const std::uint64_t number : settling_) {
@@ -352,7 +349,10 @@ void Front::settle(Peer& peer) {
     close(peer);
     return;
   }
-  if (connection.continue_input(*port_)) touch(peer);
+  if (connection.continue_input(*port_)) {
+    touch(peer);
+    flush_if_many();
+  }
   const bool is_over = connection.is_finished() || (is_finishing_ && connection.output().empty());
   if (!is_over || peer.is_lingering) {
     set_interest(peer);
@@ -434,15 +434,15 @@ void Front::look_again_soon() {
   look_again_timer_.async_wait([this](const boost::system::error_code& error) {
     is_looking_again_ = false;
     if (error) return;
-    touch_all();
-    finish_round();
+    settle_all();
   });
 }
 
-void Front::touch_all() {
+void Front::settle_all() {
   for (Slot& slot : slots_) {
     if (slot.peer) touch(*slot.peer);
   }
+  finish_round(system_clock().now() + kRoundsTimeMax);
 }
 
 void Front::close(Peer& peer) {

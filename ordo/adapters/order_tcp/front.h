@@ -5,10 +5,11 @@
 // one descriptor: Asio's own reads cost one more system call each, an attempt that finds nothing or
 // a renewed registration (docs/adr/0014-one-readiness-set-per-io-thread.md).
 //
-// A round: one read of each ready connection, its requests go to the port; one flush of the port;
-// one write to each connection that has something to send. Replies that come inside that flush are
-// appended directly, behind what is in the outbox: a partition may change hands, and its replies
-// keep their order. Those of other threads go to the outbox, with one wake-up for many.
+// A round: one read of each ready connection, its requests go to the port; a flush of the port at
+// the end, and in between when they are many; one write to each connection that has something to
+// send. Replies that come inside a flush are appended directly, behind what is in the outbox: a
+// partition may change hands, and its replies keep their order. Those of other threads go to the
+// outbox, with one wake-up for many. After a millisecond of rounds Asio gets its turn.
 //
 // Threads: take() and announce() any thread; those that say so, the thread of the front; the
 //          others by the server's owner.
@@ -102,7 +103,8 @@ class Front {
   void take_outbox();
   void deliver(const gateway::Reply& reply);
   void flush_port();
-  void finish_round();
+  void flush_if_many();
+  void finish_round(TimePoint limit);
   void settle(Peer& peer);
   bool send(Peer& peer);
   void set_interest(Peer& peer);
@@ -110,7 +112,7 @@ class Front {
   void linger(Peer& peer);
   void sweep_lingering();
   void look_again_soon();
-  void touch_all();
+  void settle_all();
   void close(Peer& peer);
   Peer* find(std::uint64_t number);
   void wake();
@@ -130,7 +132,7 @@ class Front {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::size_t peer_count_ = 0;
-  std::uint64_t unflushed_ = 0;         // Requests decoded since the last flush of the port.
+  std::uint64_t requests_flushed_ = 0;  // How many there were when the port was flushed last.
   std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
   std::vector<std::uint64_t> settling_;
   std::vector<std::uint64_t> lingering_;
