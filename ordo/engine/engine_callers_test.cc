@@ -182,6 +182,20 @@ TEST(EngineCallersTest, AThreadMayUseTwoEnginesInTurn) {
   EXPECT_TRUE(eventually([&] { return first_book.count() == 21; }));
 }
 
+TEST(EngineCallersTest, AnEngineInThePlaceOfAnotherKnowsNothingOfIt) {
+  Book book;
+  std::optional<Engine> engine;
+  engine.emplace(EngineOptions{.partitions = 256, .callers_run = true}, recording(book));
+  for (int n = 0; n < 500; ++n)
+    ASSERT_EQ(engine->submit(1 + n, Item{n}).entry, Entry::admitted);  // And no flush().
+  engine.emplace(EngineOptions{.partitions = 1, .callers_run = true}, recording(book));
+  engine->flush();
+  EXPECT_EQ(engine->stats().total().admitted, 0u);
+  const std::size_t count_before = book.count();  // What the first one did in its end.
+  ASSERT_EQ(engine->post(1, Item{0}).entry, Entry::admitted);
+  EXPECT_TRUE(eventually([&] { return book.count() == count_before + 1; }));
+}
+
 // Calls two engines in turn when its thread ends, after what they remember for it was there.
 struct AtThreadEnd {
   Engine* first = nullptr;

@@ -25,6 +25,8 @@
 //
 // Threads: `partitions` of its own. All calls: any thread, also from handlers, but drain() and the
 //          destructor not from a handler.
+//          Tasks are moved and destroyed under its locks: what a Task does then must be short and
+//          must not call the engine.
 // Bounds:  EngineOptions; docs/limits.md. A refused task is not kept.
 // Cost:    engine_bench.cc.
 // Errors:  bad options: std::invalid_argument, naming the field. Nothing else throws.
