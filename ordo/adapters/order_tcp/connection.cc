@@ -53,13 +53,14 @@ void Connection::answer(const gateway::Reply& reply) {
   append_reply(output_, encoding(), reply);
 }
 
-// Returns what is left when a limit is met.
+// Returns what is left when a limit is met, or behind a STATS.
 std::string_view Connection::decode(gateway::TaskPort& port, std::string_view bytes) {
   while (may_decode()) {
     const auto incoming = decoder_.next(bytes);
     if (!incoming) return {};
     handle(port, *incoming);
     if (is_input_ended_) return {};
+    if (incoming->kind == Incoming::Kind::stats) return bytes;  // Dear: others have their turn.
   }
   return bytes;
 }

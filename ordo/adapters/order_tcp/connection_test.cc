@@ -67,9 +67,22 @@ TEST_F(ConnectionTest, HandsOverAHundredRequestsOfOneRead) {
 }
 
 TEST_F(ConnectionTest, AnswersCommandsItself) {
-  receive("PING\nSTATS\nRESUME 5\n");
-  EXPECT_EQ(take_output(), "PONG\nSTATS {\"scripted\":true}\nRESUMED 5\n");
+  receive("PING\nRESUME 5\nSTATS\n");
+  EXPECT_EQ(take_output(), "PONG\nRESUMED 5\nSTATS {\"scripted\":true}\n");
   EXPECT_EQ(port_.submitted(), 0u);
+}
+
+// It takes hundreds of microseconds, during which no other connection is served.
+TEST_F(ConnectionTest, AnswersOneStatsAtATime) {
+  receive("STATS\nSTATS\nPING\nSTATS\n");
+  EXPECT_EQ(take_output(), "STATS {\"scripted\":true}\n");
+  EXPECT_FALSE(connection().wants_input());
+  EXPECT_TRUE(connection().continue_input(port_));
+  EXPECT_EQ(take_output(), "STATS {\"scripted\":true}\n");
+  EXPECT_TRUE(connection().continue_input(port_));
+  EXPECT_EQ(take_output(), "PONG\nSTATS {\"scripted\":true}\n");
+  EXPECT_TRUE(connection().wants_input());
+  EXPECT_FALSE(connection().continue_input(port_));
 }
 
 TEST_F(ConnectionTest, AnswersGarbageAndGoesOn) {
