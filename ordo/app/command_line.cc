@@ -209,7 +209,7 @@ void add_client_options(CLI::App& client, ClientOptions& options) {
   client.add_flag("--raw", options.raw, "Lines have their own request ids; text only");
   client.add_option("--window", options.window, "Requests sent and not yet answered (default 256)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(CLI::Range(1, 1'024));  // More, and both ends might wait to be read.
 }
 
 class MapFormatter : public CLI::Formatter {

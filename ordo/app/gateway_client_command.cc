@@ -121,11 +121,12 @@ class Conversation {
   }
 
   void send_line(std::string_view line) {
+    const std::string_view whole = line;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) return;
     ++outstanding_;
     if (options_.raw) {
-      client_.send_bytes(line);
+      client_.send_bytes(whole);  // With its CR: without, the next one would be taken for it.
       client_.send_bytes("\n");
       return;
     }

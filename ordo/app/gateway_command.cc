@@ -1,5 +1,6 @@
 #include "ordo/app/gateway_command.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -42,8 +43,8 @@ int complain(const std::string& message) {
 Result<std::string> read_file(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad()) {
+  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (!file.is_open() || file.bad() || text.fail()) {
     return Error{ErrorCode::not_found,
                  "cannot read '" + name + "': " + std::string(::strerrordesc_np(errno))};
   }
@@ -239,10 +240,11 @@ int run_gateway(const GatewayWords& words) {
   ::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for a valid signal.
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
 
-  constexpr std::size_t kOwnFiles = 128;
+  constexpr std::size_t kOwnFiles = 128;  // Half of them all, where there are few.
   const std::size_t files = raise_file_limit(plan->options.connections_max + kOwnFiles);
-  if (files < plan->options.connections_max + kOwnFiles && files > kOwnFiles) {
-    plan->options.connections_max = files - kOwnFiles;
+  const std::size_t room = files - std::min(kOwnFiles, files / 2);
+  if (room < plan->options.connections_max) {
+    plan->options.connections_max = std::max<std::size_t>(room, 1);
     log_line("ordo: the limit of open files leaves room for " +
              std::to_string(plan->options.connections_max) +
              " connections; raise 'ulimit -n' for more");

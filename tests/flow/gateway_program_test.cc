@@ -1,4 +1,5 @@
 // The real `ordo gateway` and `ordo gateway-client`: started, spoken to, told to reload and stop.
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <map>
@@ -208,6 +209,9 @@ TEST(GatewayProgramTest, CheckSaysWhatIsWrongAndDoesNothing) {
   const Finished none = run_ordo({"gateway", "--check", "--config", folder.file("none.toml")});
   EXPECT_EQ(none.status, 255);
   EXPECT_NE(none.err.find("none.toml"), std::string::npos) << none.err;
+  const Finished directory = run_ordo({"gateway", "--check", "--config", folder.file("")});
+  EXPECT_EQ(directory.status, 255);
+  EXPECT_NE(directory.err.find("cannot read"), std::string::npos) << directory.err;
 }
 
 TEST(GatewayProgramTest, TheClientSendsLinesAndPrintsReplies) {
@@ -241,8 +245,10 @@ TEST(GatewayProgramTest, TheClientPassesManyLinesThroughASmallWindow) {
 TEST(GatewayProgramTest, TheClientPassesRawLinesAndReportsRefusals) {
   GatewayProgram gateway;
   const std::string to = "127.0.0.1:" + std::to_string(gateway.port());
-  const Finished end = run_ordo({"gateway-client", "--connect", to, "--raw"}, "PING\nnonsense\n");
+  const Finished end =
+      run_ordo({"gateway-client", "--connect", to, "--raw"}, "PING\r\nnonsense\n\r\n\r\r\n");
   EXPECT_EQ(end.status, 1) << end.err;
+  EXPECT_EQ(std::count(end.out.begin(), end.out.end(), '\n'), 3) << end.out;
   EXPECT_NE(end.out.find("PONG\n"), std::string::npos) << end.out;
   EXPECT_NE(end.out.find(" malformed"), std::string::npos) << end.out;
 }
