@@ -97,15 +97,15 @@ class PartitionEngine {
                                     ? submit_correlated(id, std::move(task), caller.now(clock_))
                                     : submit_uncorrelated(id, std::move(task), caller.now(clock_));
     // Where there was no room, flush() looks too: those who took it may never flush.
-    if (submitted.entry != Entry::closing) [[likely]]
+    if (submitted.entry == Entry::admitted || submitted.entry == Entry::busy) [[likely]]
       caller.mark(submitted.partition);
     if (submitted.entry != Entry::admitted) [[unlikely]]
       partitions_[submitted.partition]->refuse(submitted.entry);
     return submitted;
   }
 
-  // Lets all run that this thread has submitted, and what was in its way where it was refused for
-  // want of room: wakes their partitions, or runs them here.
+  // Lets all run that this thread has submitted, and what was in its way where its partition was
+  // busy: wakes their partitions, or runs them here.
   void flush() {
     engine::Caller& caller = this_caller();
     caller.end_burst();
@@ -117,7 +117,7 @@ class PartitionEngine {
     const Submitted submitted = submit(id, std::move(task));
     engine::Caller& caller = this_caller();
     caller.end_burst();
-    if (submitted.entry != Entry::closing) {
+    if (submitted.entry == Entry::admitted || submitted.entry == Entry::busy) {
       caller.unmark(submitted.partition);
       partitions_[submitted.partition]->flush();
     }
