@@ -62,10 +62,8 @@ std::optional<TimePoint> Oms::next_due() const {
 
 void Oms::forget(TimePoint now) {
   for (std::size_t i = 0; i < kForgetAtOnce && !closed_.empty(); ++i) {
-    const bool is_early = closed_.front().at + settings_->forget_after > now;
-    if (is_early && closed_.size() <= settings_->orders_max) return;
-    if (is_early) ++forgotten_early_;
-    forget_oldest();
+    if (oldest_is_early(now) && closed_.size() <= settings_->orders_max) return;
+    forget_oldest(now);
   }
   if (closed_.empty() && std::exchange(closed_peak_, 0) > kSmallQueue)
     decltype(closed_)().swap(closed_);
@@ -158,11 +156,15 @@ void Oms::close(Order& order, OrderState state, TimePoint now) {
   closed_peak_ = std::max(closed_peak_, closed_.size());
   if (closed_.size() <= settings_->orders_max) return;
   // Remembering is a courtesy: it gives way, and new orders are not refused for it.
-  forget_oldest();
-  ++forgotten_early_;
+  forget_oldest(now);
 }
 
-void Oms::forget_oldest() {
+bool Oms::oldest_is_early(TimePoint now) const {
+  return closed_.front().at + settings_->forget_after > now;
+}
+
+void Oms::forget_oldest(TimePoint now) {
+  if (oldest_is_early(now)) ++forgotten_early_;
   orders_.erase(closed_.front().id);
   closed_.pop_front();
 }

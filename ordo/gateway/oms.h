@@ -77,7 +77,9 @@ class Oms {
                                     Price price) const;
   // The order is not to be used afterwards.
   void close(Order& order, OrderState state, TimePoint now);
-  void forget_oldest();
+  // Whether the time of the order that was closed first has not come yet. REQUIRES: there is one.
+  bool oldest_is_early(TimePoint now) const;
+  void forget_oldest(TimePoint now);
 
   std::shared_ptr<const OmsSettings> settings_;
   SymbolTable& symbols_;

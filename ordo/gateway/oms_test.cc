@@ -270,6 +270,18 @@ TEST_F(OmsTest, OrdersMaxRejectsNewOrdersAndShortensTheMemoryOfClosedOnes) {
   EXPECT_EQ(ask(3, "STATUS"), "status:cancelled:0");
 }
 
+TEST_F(OmsTest, AnOrderWhoseTimeHasComeIsNotForgottenEarly) {
+  settings_.orders_max = 1;
+  settings_.forget_after = 1s;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    ask(id, "NEW ACME BUY 1 1");
+    ask(id, "CANCEL");
+    now_ += 1s;  // And nobody called forget() since.
+  }
+  EXPECT_EQ(oms().remembered_count(), 1U);
+  EXPECT_EQ(oms().forgotten_early_count(), 0U);
+}
+
 TEST_F(OmsTest, ALowerOrdersMaxForgetsTheClosedOrdersAboveItAThousandAtATime) {
   for (std::int64_t id = 1; id <= 2'000; ++id) {
     ask(id, "NEW ACME BUY 1 1");
