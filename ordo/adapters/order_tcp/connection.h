@@ -17,6 +17,7 @@
 // Cost:    about 100 ns per request and reply in text, apart from the port.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,6 +38,7 @@ struct ConnectionLimits {
   std::size_t outstanding_max = 1'024;                       // Admitted and not answered.
   std::size_t output_pause_bytes = std::size_t{256} * 1024;  // No input is decoded from there on.
   std::size_t output_bytes_max = std::size_t{4} * 1024 * 1024;  // Beyond: overflowed.
+  std::chrono::milliseconds unread_time_max{60'000};            // With output that nobody takes.
   std::size_t gap_ids_max = 4'096;                              // Ids with a gap, in strict mode.
   bool strict_gaps = false;
 };

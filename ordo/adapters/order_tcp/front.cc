@@ -71,6 +71,7 @@ struct Front::Peer {
   bool is_touched = false;
   bool is_lingering = false;  // Said its last word; reads on until the client has ended.
   bool is_blocked = false;    // The last send did not take all.
+  TimePoint unread_since;     // Output waits, and no byte of it was taken since then.
   std::size_t discarded_bytes = 0;
 };
 
@@ -83,7 +84,8 @@ Front::Front(std::uint32_t index, const ConnectionLimits& limits,
       work_(boost::asio::make_work_guard(context_)),
       ready_set_(context_),
       linger_timer_(context_),
-      look_again_timer_(context_) {}
+      look_again_timer_(context_),
+      unread_timer_(context_) {}
 
 Front::~Front() {
   end();
@@ -381,6 +383,10 @@ bool Front::send(Peer& peer) {
     output.sent(static_cast<std::size_t>(count));
   }
   peer.is_blocked = !output.empty();
+  if (peer.is_blocked) {
+    peer.unread_since = system_clock().now();
+    watch_unread();
+  }
   return true;
 }
 
@@ -425,6 +431,29 @@ void Front::sweep_lingering() {
     std::erase_if(lingering_, [this](std::uint64_t number) { return find(number) == nullptr; });
     if (!lingering_.empty()) sweep_lingering();
   });
+}
+
+// Looks now and then at clients that do not read, while there are such.
+void Front::watch_unread() {
+  if (std::exchange(is_watching_unread_, true)) return;
+  unread_timer_.expires_after(limits_.unread_time_max / 4);
+  unread_timer_.async_wait([this](const boost::system::error_code& error) {
+    is_watching_unread_ = false;
+    if (!error) sweep_unread();
+  });
+}
+
+void Front::sweep_unread() {
+  const TimePoint limit = system_clock().now() - limits_.unread_time_max;
+  for (Slot& slot : slots_) {
+    if (!slot.peer || !slot.peer->is_blocked) continue;
+    if (slot.peer->unread_since <= limit) {
+      counters_.disconnected_unread.add();
+      close(*slot.peer);
+    } else {
+      watch_unread();
+    }
+  }
 }
 
 // Settles all again after a moment: nothing tells when the last byte has been delivered.

@@ -111,6 +111,8 @@ class Front {
   void touch(Peer& peer);
   void linger(Peer& peer);
   void sweep_lingering();
+  void watch_unread();
+  void sweep_unread();
   void look_again_soon();
   void settle_all();
   void close(Peer& peer);
@@ -142,6 +144,7 @@ class Front {
   bool is_reading_stopped_ = false;
   bool is_finishing_ = false;
   bool is_looking_again_ = false;
+  bool is_watching_unread_ = false;
 
   // What others bring.
   std::mutex outbox_mutex_;
@@ -160,6 +163,7 @@ class Front {
   boost::asio::posix::stream_descriptor ready_set_;
   boost::asio::steady_timer linger_timer_;
   boost::asio::steady_timer look_again_timer_;
+  boost::asio::steady_timer unread_timer_;
   Descriptor bell_;
   Thread thread_;
 };

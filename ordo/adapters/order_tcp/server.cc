@@ -47,6 +47,8 @@ Status check(const ServerOptions& options) {
     return out_of_range("output_pause_bytes", options.output_pause_bytes, "1 or more");
   if (options.output_bytes_max < options.output_pause_bytes)
     return out_of_range("output_bytes_max", options.output_bytes_max, "output_pause_bytes or more");
+  if (options.unread_time_max <= std::chrono::milliseconds::zero())
+    return Error{ErrorCode::invalid_argument, "unread_time_max: must be above zero"};
   if (options.gap_ids_max < 1) return out_of_range("gap_ids_max", options.gap_ids_max, "1 or more");
   if (options.send_buffer_bytes > std::size_t{1} << 30)
     return out_of_range("send_buffer_bytes", options.send_buffer_bytes, "0 to 1073741824");
@@ -58,6 +60,7 @@ ConnectionLimits limits_of(const ServerOptions& options) {
           .outstanding_max = options.outstanding_max,
           .output_pause_bytes = options.output_pause_bytes,
           .output_bytes_max = options.output_bytes_max,
+          .unread_time_max = options.unread_time_max,
           .gap_ids_max = options.gap_ids_max,
           .strict_gaps = options.strict_gaps};
 }

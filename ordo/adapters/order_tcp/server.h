@@ -19,6 +19,7 @@
 // Errors:  start() says what is wrong with the options, the address or the port.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,8 @@ struct ServerOptions {
   std::size_t outstanding_max = 1'024;                          // Of a connection; then it waits.
   std::size_t output_pause_bytes = std::size_t{256} * 1024;     // Unsent; then reading stops.
   std::size_t output_bytes_max = std::size_t{4} * 1024 * 1024;  // Unsent; then disconnected.
+  std::chrono::milliseconds unread_time_max{60'000};  // Output that waits and of which no byte is
+                                                      // taken for so long; then disconnected.
   std::size_t gap_ids_max = 4'096;    // Ids with a gap, of a connection; then it is closed.
   std::size_t send_buffer_bytes = 0;  // The system's, of each socket; 0: as the system likes.
 };
@@ -57,7 +60,7 @@ struct ServerStats {
   std::uint64_t malformed = 0;            // Neither task nor command; too long ones included.
   std::uint64_t replies = 0;              // To admitted requests, given to a connection.
   std::uint64_t replies_dropped = 0;      // To admitted requests whose connection had gone.
-  std::uint64_t disconnected_unread = 0;  // Did not read, and passed output_bytes_max.
+  std::uint64_t disconnected_unread = 0;  // Did not read: output_bytes_max, unread_time_max.
 };
 
 class Server final : public gateway::ReplyPort {

@@ -125,6 +125,19 @@ TEST_F(ServerLimits, AClientThatPassesTheOutputLimitIsDisconnected) {
   expect_service(good);
 }
 
+TEST_F(ServerLimits, AClientThatTakesNothingForTooLongIsDisconnected) {
+  start({.output_pause_bytes = 8192, .unread_time_max = 40ms, .send_buffer_bytes = 4096});
+  Client lazy = connect({.receive_buffer_bytes = 4096});
+  Client idle = connect();
+  expect_service(idle);
+  for (int i = 0; i < 1000; ++i)
+    lazy.send("r" + std::to_string(i), 1, std::string(100, 'x'));
+  ASSERT_TRUE(lazy.flush());
+  ASSERT_TRUE(eventually([&] { return stats().disconnected_unread == 1; }));
+  EXPECT_EQ(stats().connections_now, 1u);
+  expect_service(idle);  // Who has nothing to read may stay for ever.
+}
+
 TEST_F(ServerLimits, AClientThatVanishesIsForgottenThoughItIsNotBeingRead) {
   start({.outstanding_max = 1});
   port_.answer_in_flush(false);
