@@ -64,6 +64,20 @@ Result<gateway::OmsSettings> read_oms(const std::string& config) {
   return oms_toml::parse_oms_toml(*text, config, {"gateway"});
 }
 
+// So that a file that has lost its limits does not pass unnoticed.
+std::string summary_of(const gateway::OmsSettings& oms) {
+  const gateway::RiskLimits& risk = oms.risk;
+  std::size_t limits = risk.collars.size();
+  for (const bool is_set :
+       {risk.quantity_max.has_value(), risk.notional_max.has_value(),
+        risk.open_orders_max.has_value(), risk.symbol_open_orders_max.has_value()}) {
+    if (is_set) ++limits;
+  }
+  return std::to_string(oms.routes.size()) + " routes, " +
+         (oms.default_venue.empty() ? "no default venue" : "default venue " + oms.default_venue) +
+         ", " + std::to_string(limits) + " risk limits";
+}
+
 // --config, else ORDO_CONFIG, else ordo.toml where it exists.
 std::string config_name(const GatewayWords& words) {
   if (!words.config.empty()) return words.config;
@@ -72,7 +86,9 @@ std::string config_name(const GatewayWords& words) {
 }
 
 Result<Plan> make_plan(const GatewayWords& words) {
-  Plan plan{config_name(words), {}, usual_oms()};
+  Plan plan;
+  plan.config = config_name(words);
+  plan.oms = usual_oms();
   Settings settings(gateway_rules(), "gateway");
   if (!plan.config.empty()) {
     const Result<std::string> text = read_file(plan.config);
@@ -177,9 +193,10 @@ class Run {
       log_line("ordo: not reloaded, the old settings stay: " + oms.error().message);
       return;
     }
+    const std::string what = summary_of(*oms);
     gateway_.apply(std::make_shared<const gateway::OmsSettings>(std::move(*oms)));
     ++reloads_;
-    log_line("ordo: reloaded " + config_);
+    log_line("ordo: reloaded " + config_ + ": " + what);
   }
 
   // Finishes what was admitted, within the time there is. Returns the exit status.

@@ -1,6 +1,7 @@
 #include "ordo/gateway/order_table.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "ordo/core/check.h"
@@ -15,9 +16,14 @@ std::string_view name_of(OrderState state) {
   return kNames.at(static_cast<std::size_t>(state));
 }
 
+std::uint64_t OrderTable::random_seed() {
+  std::random_device source;
+  return std::uint64_t{source()} << 32 | source();
+}
+
 Order& OrderTable::insert(std::int64_t id) {
   ORDO_CHECK(id > 0);
-  const std::uint64_t hash = hash_of(id);
+  const std::uint64_t hash = hash_with_seed(id);
   const std::size_t index = hash >> kPartShift;
   std::vector<Order>& part = parts_[index];
   // At most three slots in four are taken.
@@ -32,7 +38,7 @@ Order& OrderTable::insert(std::int64_t id) {
 }
 
 void OrderTable::erase(std::int64_t id) {
-  const std::uint64_t hash = hash_of(id);
+  const std::uint64_t hash = hash_with_seed(id);
   const std::size_t index = hash >> kPartShift;
   std::vector<Order>& part = parts_[index];
   ORDO_CHECK(!part.empty());
@@ -44,7 +50,7 @@ void OrderTable::erase(std::int64_t id) {
   }
   // A follower may move into the hole unless its home lies behind the hole.
   for (std::size_t place = (hole + 1) & mask; part[place].id != 0; place = (place + 1) & mask) {
-    const std::size_t distance_home = (place - hash_of(part[place].id)) & mask;
+    const std::size_t distance_home = (place - hash_with_seed(part[place].id)) & mask;
     const std::size_t distance_hole = (place - hole) & mask;
     if (distance_home >= distance_hole) {
       part[hole] = part[place];
@@ -73,10 +79,10 @@ Order& OrderTable::place_for(std::vector<Order>& part, std::uint64_t hash) {
   return part[place];
 }
 
-void OrderTable::resize(std::vector<Order>& part, std::size_t slot_count) {
+void OrderTable::resize(std::vector<Order>& part, std::size_t slot_count) const {
   const std::vector<Order> old = std::exchange(part, std::vector<Order>(slot_count));
   for (const Order& order : old) {
-    if (order.id != 0) place_for(part, hash_of(order.id)) = order;
+    if (order.id != 0) place_for(part, hash_with_seed(order.id)) = order;
   }
 }
 

@@ -47,9 +47,14 @@ struct Order {
 
 class OrderTable {
  public:
+  // Where an order is put depends on a number that nobody outside knows, so that no client can
+  // choose ids that all get in each other's way.
+  OrderTable() : OrderTable(random_seed()) {}
+  explicit OrderTable(std::uint64_t seed) : seed_(seed) {}
+
   // The order, or nullptr. Valid until the next insert() or erase().
   Order* find(std::int64_t id) {
-    const std::uint64_t hash = hash_of(id);
+    const std::uint64_t hash = hash_with_seed(id);
     std::vector<Order>& part = parts_[hash >> kPartShift];
     if (part.empty()) return nullptr;
     const std::size_t mask = part.size() - 1;
@@ -85,9 +90,14 @@ class OrderTable {
   static constexpr std::size_t kPartCount = 64;
   static constexpr std::size_t kSlotCountMin = 8;
 
+  static std::uint64_t random_seed();
+  std::uint64_t hash_with_seed(std::int64_t id) const {
+    return hash_of(static_cast<std::uint64_t>(id) ^ seed_);
+  }
   static Order& place_for(std::vector<Order>& part, std::uint64_t hash);
-  static void resize(std::vector<Order>& part, std::size_t slot_count);
+  void resize(std::vector<Order>& part, std::size_t slot_count) const;
 
+  std::uint64_t seed_;
   std::array<std::vector<Order>, kPartCount> parts_;  // Each empty, or a power of two of slots.
   std::array<std::uint32_t, kPartCount> part_counts_{};
   std::size_t count_ = 0;

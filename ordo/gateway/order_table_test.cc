@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,20 @@ TEST(OrderTableTest, MemoryFollowsTheNumberOfOrdersUpAndDown) {
 
 // Goal: the table agrees with a map. Method: random inserts and erases of few ids, so that they
 // collide, grow and shrink; the seed names the failing run.
+TEST(OrderTableTest, NobodyOutsideKnowsWhichOrdersAreNeighbours) {
+  OrderTable first;
+  OrderTable second;
+  std::vector<std::int64_t> seen_first;
+  std::vector<std::int64_t> seen_second;
+  for (std::int64_t id = 1; id <= 1'000; ++id) {
+    first.insert(id);
+    second.insert(id);
+  }
+  first.for_each([&](const Order& order) { seen_first.push_back(order.id); });
+  second.for_each([&](const Order& order) { seen_second.push_back(order.id); });
+  EXPECT_NE(seen_first, seen_second);
+}
+
 class OrderTableSchedule : public testing::TestWithParam<unsigned> {};
 
 TEST_P(OrderTableSchedule, AgreesWithAMap) {

@@ -123,7 +123,10 @@ TEST(GatewayProgramTest, RoutesComeFromTheConfigurationAndHangUpReadsThemAgain) 
   }
   EXPECT_EQ(ask(client, "3", 3, "NEW ACME BUY 1 1").words, "route:NEXT");
   gateway.program().signal(SIGTERM);
-  EXPECT_EQ(gateway.program().finish().status, 0);
+  const Finished end = gateway.program().finish();
+  EXPECT_EQ(end.status, 0);
+  EXPECT_NE(end.err.find(": 0 routes, default venue NEXT, 0 risk limits\n"), std::string::npos)
+      << end.err;
 }
 
 TEST(GatewayProgramTest, ABadFileKeepsTheOldSettingsAndSaysWhy) {
