@@ -182,24 +182,29 @@ void add_record_options(CLI::App& map, Typed& typed) {
 
 void add_gateway_options(CLI::App& gateway, GatewayWords& words) {
   for (const SettingRule& rule : gateway_rules()) {
-    const auto keep = [&words, name = rule.name](const std::string& text) {
-      words.flags.emplace_back(name, text);
-    };
-    const std::string help =
-        rule.help + (rule.type.empty() ? "" : " (default " + rule.initial + ")");
-    if (rule.type.empty()) {
-      gateway.add_flag_callback(
-          flag_of(rule.name), [keep] { keep("true"); }, help);
+    const bool is_switch = rule.type.empty();
+    const std::string help = rule.help + (is_switch ? "" : " (default " + rule.initial + ")");
+    if (is_switch) {
+      gateway.add_flag(flag_of(rule.name), help);
     } else {
-      gateway.add_option_function<std::string>(flag_of(rule.name), keep, help)
-          ->type_name(rule.type);
+      gateway.add_option(flag_of(rule.name), help)->type_name(rule.type);
     }
   }
-  const auto admin_off = [&words] { words.flags.emplace_back("admin", "off"); };
-  gateway.add_flag_callback("--no-admin", admin_off, "No HTTP server; as --admin off");
+  const std::string no_admin = "No HTTP server; as --admin off";
+  gateway.add_flag("--no-admin", no_admin);
   gateway.add_option("--config", words.config, "Settings, routes and risk limits")
       ->type_name("FILE");
   gateway.add_flag("--check", words.check_only, "Say whether all settings are good, and exit");
+}
+
+// The settings that were typed.
+void keep_gateway_flags(const CLI::App& gateway, GatewayWords& words) {
+  for (const SettingRule& rule : gateway_rules()) {
+    const CLI::Option* option = gateway.get_option(flag_of(rule.name));
+    if (option->count() == 0) continue;
+    words.flags.emplace_back(rule.name, rule.type.empty() ? "true" : option->as<std::string>());
+  }
+  if (gateway.get_option("--no-admin")->count() > 0) words.flags.emplace_back("admin", "off");
 }
 
 void add_client_options(CLI::App& client, ClientOptions& options) {
@@ -212,11 +217,17 @@ void add_client_options(CLI::App& client, ClientOptions& options) {
       ->check(CLI::Range(1, 1'024));  // More, and both ends might wait to be read.
 }
 
-class MapFormatter : public CLI::Formatter {
+// Says how a command is called, where the library would leave out what comes before and after.
+class UsageFormatter : public CLI::Formatter {
  public:
+  explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
+
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "\nUsage: ordo map [OPTIONS] [--] COMMAND [ARGUMENT...] < LINES\n";
+    return "\nUsage: " + usage_ + "\n";
   }
+
+ private:
+  std::string usage_;
 };
 
 struct Program {
@@ -236,16 +247,19 @@ struct Program {
     app.footer(kExamples);
     app.require_subcommand(0, 1);
     map = app.add_subcommand("map", "Run a command for each line in parallel, outputs in order");
-    map->formatter(std::make_shared<MapFormatter>());
+    map->formatter(
+        std::make_shared<UsageFormatter>("ordo map [OPTIONS] [--] COMMAND [ARGUMENT...] < LINES"));
     map->footer(kMapExamples);
     add_order_options(*map, typed);
     add_run_options(*map, typed);
     add_failure_options(*map, typed);
     add_record_options(*map, typed);
     gateway = app.add_subcommand("gateway", "Serve orders over TCP, in order per correlation id");
+    gateway->formatter(std::make_shared<UsageFormatter>("ordo gateway [OPTIONS]"));
     gateway->footer(kGatewayExamples);
     add_gateway_options(*gateway, gateway_words);
     client = app.add_subcommand("gateway-client", "Send lines to a gateway and print the replies");
+    client->formatter(std::make_shared<UsageFormatter>("ordo gateway-client [OPTIONS] < LINES"));
     client->footer(kClientExamples);
     add_client_options(*client, client_options);
     completion = app.add_subcommand("completion", "Print a completion script for bash or zsh");
@@ -512,6 +526,7 @@ Invocation parse_command_line(const std::vector<std::string>& arguments) {
   Invocation wanted;
   if (program.gateway->parsed()) {
     wanted.what = Invocation::What::gateway;
+    keep_gateway_flags(*program.gateway, program.gateway_words);
     wanted.gateway = std::move(program.gateway_words);
     return wanted;
   }
