@@ -37,9 +37,25 @@ printf '   order and never overlap; those of ben do not wait for them.\n'
 show "printf '%s\n' 'anna 1' 'ben 1' 'anna 2' 'ben 2' 'anna 3' 'ben 3' |
       ordo map -j4 --key 1 -- sh -c 'case \$1 in anna*) sleep 0.2 ;; esac; echo \$1' - {}"
 
+printf '\n4. The same rule behind a TCP port: an order is decided in its order, a quote waits for nobody.\n'
+printf '   The gateway takes a free port here; SIGTERM then lets it finish what it has admitted.\n'
+"$path" gateway --listen 127.0.0.1:0 --no-admin >gateway.txt 2>/dev/null &
+gateway=$!
+trap 'kill $gateway 2>/dev/null || true; rm -rf "$folder"' EXIT
+until grep -q '^listening' gateway.txt; do
+  kill -0 $gateway
+  sleep 0.01
+done
+address=$(sed -n 's/^listening //p' gateway.txt)
+show "printf '%s\n' '42 NEW ACME BUY 10 99.5' '42 FILL 4' '42 CANCEL' '0 QUOTE ACME 3' |
+      ordo gateway-client --connect $address"
+kill -TERM $gateway
+wait $gateway
+
 cat <<END
 
 Try next:
+  $program gateway
   $program map --help
   seq 1000 | $program map -j4 --stats -- true
   ./run test      all tests
