@@ -132,9 +132,9 @@ TEST_F(ServerLimits, AClientThatTakesNothingForTooLongIsDisconnected) {
   expect_service(idle);
   for (int i = 0; i < 1000; ++i)
     lazy.send("r" + std::to_string(i), 1, std::string(100, 'x'));
-  ASSERT_TRUE(lazy.flush());
-  ASSERT_TRUE(eventually([&] { return stats().disconnected_unread == 1; }));
-  EXPECT_EQ(stats().connections_now, 1u);
+  static_cast<void>(lazy.flush());  // On a slow machine it may be cut off in the middle of it.
+  ASSERT_TRUE(eventually([&] { return stats().connections_now == 1; }));
+  EXPECT_TRUE(eventually([&] { return stats().disconnected_unread == 1; }));
   expect_service(idle);  // Who has nothing to read may stay for ever.
 }
 
