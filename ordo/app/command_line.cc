@@ -10,8 +10,8 @@
 #include "ordo/app/join.h"
 #include "ordo/app/option_values.h"
 #include "ordo/app/settings.h"
-#include "ordo/app/suggest.h"
 #include "ordo/app/version.h"
+#include "ordo/core/nearest.h"
 
 namespace ordo::app {
 namespace {

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <utility>
 
-#include "ordo/app/suggest.h"
 #include "ordo/core/check.h"
+#include "ordo/core/nearest.h"
 
 namespace ordo::app {
 namespace {
