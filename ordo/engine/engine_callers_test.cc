@@ -25,13 +25,10 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 using engine_probe::Book;
 using engine_probe::Item;
 using engine_probe::kLong;
+using engine_probe::recording;
 using engine_probe::RecordingHandler;
 using testing_support::eventually;
 using Engine = PartitionEngine<Item, RecordingHandler>;
-
-auto recording(Book& book) {
-  return [&book](std::size_t) { return RecordingHandler(book); };
-}
 
 TEST(EngineCallersTest, AnIdlePartitionIsRunByTheCallerOfFlush) {
   Book book;

@@ -21,22 +21,14 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only.
 using engine_probe::Book;
 using engine_probe::End;
+using engine_probe::gated;
 using engine_probe::Item;
 using engine_probe::kLong;
+using engine_probe::recording;
 using engine_probe::RecordingHandler;
 using testing_support::Background;
 using testing_support::Gates;
 using Engine = PartitionEngine<Item, RecordingHandler>;
-
-auto recording(Book& book) {
-  return [&book](std::size_t) { return RecordingHandler(book); };
-}
-
-Item gated(int number, Gates<>& gates) {
-  Item item{number};
-  item.before = [number, &gates] { gates.enter(static_cast<std::uint64_t>(number)); };
-  return item;
-}
 
 class EngineDrainTest : public testing::TestWithParam<bool> {
  protected:

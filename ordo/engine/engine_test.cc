@@ -24,12 +24,9 @@ using engine_probe::Book;
 using engine_probe::End;
 using engine_probe::Item;
 using engine_probe::kLong;
+using engine_probe::recording;
 using engine_probe::RecordingHandler;
 using Engine = PartitionEngine<Item, RecordingHandler>;
-
-auto recording(Book& book) {
-  return [&book](std::size_t) { return RecordingHandler(book); };
-}
 
 TEST(EngineTest, TenThousandTasksOfAHundredIdsKeepOrderOneInFlightAndOnePartition) {
   Book book;

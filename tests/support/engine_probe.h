@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ordo/engine.h"
+#include "tests/support/gates.h"
 
 namespace ordo::engine_probe {
 
@@ -122,6 +123,18 @@ class RecordingHandler {
  private:
   Book& book_;
 };
+
+// For the constructor of an engine: each partition records in `book`.
+inline auto recording(Book& book) {
+  return [&book](std::size_t) { return RecordingHandler(book); };
+}
+
+// A task that stops at the gate of its number.
+inline Item gated(int number, testing_support::Gates<>& gates) {
+  Item item{number};
+  item.before = [number, &gates] { gates.enter(static_cast<std::uint64_t>(number)); };
+  return item;
+}
 
 // Where tests find the tokens of the tasks in flight.
 class TokenBoard {
