@@ -41,12 +41,7 @@ class Session {
  public:
   Session(bool quick, const std::string& path) : quick_(quick) {
     if (!path.empty()) results_.open(path);
-    JsonLine line;
-    line.text("kind", "machine").text("mode", quick ? "quick" : "full");
-    line.text("processor", processor_model()).number("processors", machine_processors());
-    line.number("memory_gib", memory_gib()).text("kernel", kernel_release());
-    line.text("compiler", "g++ " __VERSION__).text("build", ORDO_BENCH_BUILD);
-    results_ << line.str() << "\n";
+    results_ << machine_line(quick ? "quick" : "full").str() << "\n";
   }
 
   void publish_heat(const std::string& mode, std::size_t subscribers) {

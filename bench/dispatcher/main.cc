@@ -77,12 +77,7 @@ class Session {
                 : quick     ? 1
                             : 5) {
     if (!path.empty()) results_.open(path);
-    JsonLine line;
-    line.text("kind", "machine").text("mode", quick ? "quick" : "full");
-    line.text("processor", processor_model()).number("processors", machine_processors());
-    line.number("memory_gib", memory_gib()).text("kernel", kernel_release());
-    line.text("compiler", "g++ " __VERSION__).text("build", ORDO_BENCH_BUILD);
-    results_ << line.str() << "\n";
+    results_ << machine_line(quick ? "quick" : "full").str() << "\n";
   }
 
   void run(const Heat& heat) {

@@ -72,12 +72,7 @@ class Session {
                 : options.quick     ? 1
                                     : 7) {
     if (!options.out.empty()) results_.open(options.out);
-    JsonLine line;
-    line.text("kind", "machine").text("mode", options.quick ? "quick" : "full");
-    line.text("processor", processor_model()).number("processors", machine_processors());
-    line.number("memory_gib", memory_gib()).text("kernel", kernel_release());
-    line.text("compiler", "g++ " __VERSION__).text("build", ORDO_BENCH_BUILD);
-    results_ << line.str() << "\n";
+    results_ << machine_line(options.quick ? "quick" : "full").str() << "\n";
     for (const GatewayContender& contender : kGatewayContenders) {
       if (is_wanted(contender)) chosen_.push_back(&contender);
     }

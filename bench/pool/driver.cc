@@ -36,11 +36,7 @@ Driver::Driver(DriverOptions options)
 }
 
 void Driver::write_machine() {
-  JsonLine line;
-  line.text("kind", "machine").text("mode", options_.mode).text("processor", processor_model());
-  line.number("processors", machine_processors()).number("memory_gib", memory_gib());
-  line.text("kernel", kernel_release()).text("compiler", "g++ " __VERSION__);
-  line.text("build", ORDO_BENCH_BUILD);
+  JsonLine line = machine_line(options_.mode);
 #ifdef ORDO_BENCH_TBB
   line.text("tbb", TBB_VERSION_STRING).text("tbb_feed", tbb_feed_queue());
 #else

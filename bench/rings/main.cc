@@ -16,6 +16,7 @@
 #include "bench/rings/hand_over.h"
 #include "bench/rings/queues.h"
 #include "bench/support/child.h"
+#include "bench/support/usage.h"
 
 namespace ordo::bench {
 namespace {
@@ -74,12 +75,7 @@ class Session {
                 : options.quick     ? 1
                                     : 7) {
     if (!options.out.empty()) results_.open(options.out);
-    JsonLine line;
-    line.text("kind", "machine").text("mode", options.quick ? "quick" : "full");
-    line.text("processor", processor_model()).number("processors", machine_processors());
-    line.number("memory_gib", memory_gib()).text("kernel", kernel_release());
-    line.text("compiler", "g++ " __VERSION__).text("build", ORDO_BENCH_BUILD);
-    results_ << line.str() << "\n";
+    results_ << machine_line(options.quick ? "quick" : "full").str() << "\n";
   }
 
   void run(const Heat& heat) {

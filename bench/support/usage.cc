@@ -3,6 +3,7 @@
 #include <chrono>
 #include <fstream>
 #include <sstream>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -25,6 +26,23 @@ std::string line_after(const char* path, const std::string& prefix) {
 std::uint64_t nanoseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_usec) * 1'000;
+}
+
+std::string processor_model() {
+  const std::string line = line_after("/proc/cpuinfo", "model name");
+  const std::size_t colon = line.find(": ");
+  return colon == std::string::npos ? "unknown processor" : line.substr(colon + 2);
+}
+
+std::string kernel_release() {
+  utsname name{};
+  uname(&name);
+  return std::string(name.sysname) + " " + name.release;
+}
+
+double memory_gib() {
+  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024 * 1024);
 }
 
 }  // namespace
@@ -62,21 +80,12 @@ unsigned machine_processors() {
   return count == 0 ? 1 : count;
 }
 
-std::string processor_model() {
-  const std::string line = line_after("/proc/cpuinfo", "model name");
-  const std::size_t colon = line.find(": ");
-  return colon == std::string::npos ? "unknown processor" : line.substr(colon + 2);
-}
-
-std::string kernel_release() {
-  utsname name{};
-  uname(&name);
-  return std::string(name.sysname) + " " + name.release;
-}
-
-double memory_gib() {
-  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024 * 1024);
+JsonLine machine_line(std::string_view mode) {
+  JsonLine line;
+  line.text("kind", "machine").text("mode", mode).text("processor", processor_model());
+  line.number("processors", machine_processors()).number("memory_gib", memory_gib());
+  line.text("kernel", kernel_release()).text("compiler", "g++ " __VERSION__);
+  return line.text("build", ORDO_BENCH_BUILD);
 }
 
 }  // namespace ordo::bench

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
+
+#include "bench/support/measures.h"
 
 namespace ordo::bench {
 
@@ -28,9 +30,8 @@ std::uint64_t machine_busy_ns();
 
 unsigned machine_processors();
 
-// One line about the machine for a report: processor model, kernel, memory. Holds no host name.
-std::string processor_model();
-std::string kernel_release();
-double memory_gib();
+// The first line of a result file: processor model, kernel, memory, compiler and build. Holds no
+// host name. `mode` says how much was measured.
+JsonLine machine_line(std::string_view mode);
 
 }  // namespace ordo::bench
