@@ -1,4 +1,6 @@
 // raise_file_limit(): as many open files as the system lets us have, up to a need.
+//
+// Threads: any, one at a time; it changes a limit of the whole process.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // join(): words with something between them.
+//
+// Threads: a pure function.
 #pragma once
 
 #include <string>
