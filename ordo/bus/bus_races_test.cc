@@ -28,6 +28,7 @@ using testing_support::Watchdog;
 class LateWaker final : public Clock {
  public:
   TimePoint now() const override { return system_clock().now(); }
+  WallTime wall_now() const override { return system_clock().wall_now(); }
   bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
                   TimePoint deadline) override {
     const bool is_first = wait_count_.fetch_add(1) == 0;

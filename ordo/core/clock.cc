@@ -13,6 +13,8 @@ class SystemClock final : public Clock {
  public:
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
 
+  WallTime wall_now() const override { return std::chrono::system_clock::now(); }
+
   // The time of the last tick of the kernel, on the same scale: at most 10 ms ago.
   TimePoint rough_now() const override {
     timespec time{};
@@ -49,6 +51,11 @@ ManualClock::~ManualClock() {
 
 TimePoint ManualClock::now() const {
   return now_.load(std::memory_order_acquire);
+}
+
+WallTime ManualClock::wall_now() const {
+  constexpr std::chrono::seconds kYear2020(1'577'836'800);
+  return WallTime(kYear2020 + now().time_since_epoch());
 }
 
 bool ManualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,

@@ -29,6 +29,9 @@ namespace ordo {
 
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
+// The time of day, for what is written down. It may jump: never wait for it.
+using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
+
 class Clock {
  public:
   Clock() = default;
@@ -41,6 +44,8 @@ class Clock {
   // As now(), but may lag behind it by some milliseconds where that makes it cheaper. For what is
   // asked at every step of a hot path and does not decide a deadline, such as which second it is.
   virtual TimePoint rough_now() const { return now(); }
+
+  virtual WallTime wall_now() const = 0;
 
   // Blocks on `condition` until it is notified, spuriously woken, or now() >= deadline; does not
   // block when that is so already. TimePoint::max() means no deadline. Returns now() >= deadline.
@@ -64,6 +69,8 @@ class ManualClock final : public Clock {
   ~ManualClock() override;
 
   TimePoint now() const override;
+  // Moves with now(); time zero is the first second of the year 2020.
+  WallTime wall_now() const override;
   bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
                   TimePoint deadline) override;
 

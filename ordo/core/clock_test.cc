@@ -252,5 +252,16 @@ TEST_P(ManualClockSchedule, NoWaiterIsForgottenWhileTimeMoves) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ManualClockSchedule, testing::Range(0u, 20u));
 
+TEST(ManualClockTest, WallTimeMovesWithTheClock) {
+  ManualClock clock;
+  const WallTime before = clock.wall_now();
+  clock.advance(3s);
+  EXPECT_EQ(clock.wall_now() - before, 3s);
+}
+
+TEST(SystemClockTest, WallTimeIsTheTimeOfDay) {
+  EXPECT_GT(system_clock().wall_now(), ManualClock().wall_now());
+}
+
 }  // namespace
 }  // namespace ordo
