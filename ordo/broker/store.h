@@ -151,7 +151,9 @@ class Store {
   // The first offset whose message was published at `time` or later; the end if there is none.
   virtual Result<Offset> find_time(PartitionAddress partition, WallTime time) = 0;
 
-  // Spilled chunks: bytes in, the same bytes out, erased one by one or with their cursor.
+  // Spilled chunks: bytes in, the same bytes out, until erased. Reading leaves the chunk; one that
+  // is not there is not_found. ErasePartition erases those of the partition; EraseRows none, for
+  // chunks written after it was asked for may be there when it is performed.
   virtual Status write_spill(const SpillKey& key, std::string_view bytes) = 0;
   virtual Result<std::string> read_spill(const SpillKey& key) = 0;
   virtual Status erase_spill(const SpillKey& first, std::uint64_t chunk_count) = 0;
