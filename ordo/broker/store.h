@@ -16,7 +16,7 @@
 //          again later (no space). Any other code: it is not known whether it was stored, or known
 //          only after a restart; the store takes no commit any more (failed_precondition) until it
 //          is opened again. Reads: data_loss where stored bytes do not match their checksum.
-// The contract suite store_contract.h holds every store to this.
+// The contract suite tests/support/store_contract.h holds every store to this.
 #pragma once
 
 #include <compare>

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ordo/broker/store_contract.h"
+#include "tests/support/store_contract.h"
 
 namespace ordo::broker {
 namespace {
