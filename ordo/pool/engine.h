@@ -18,6 +18,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -114,12 +115,16 @@ class Engine {
   PoolStats stats() const {
     PoolStats stats;
     const bool at_end = ended();
+    stats.failed = callbacks_.failed();  // Before admitted, which is then not less.
+    stats.late = callbacks_.late();
     add_to(stats);
     crew_.add_to(stats);
     stats.window = settings_.window;
-    stats.failed = callbacks_.failed();
-    stats.late = callbacks_.late();
-    if (at_end) stats.undone = stats.admitted - stats.delivered - stats.failed - stats.late;
+    if (at_end) {
+      // What was being emitted when stop() gave up waiting counts as delivered, unless it fails.
+      stats.undone = undone_count_.load(std::memory_order_relaxed);
+      stats.delivered = stats.admitted - stats.failed - stats.late - stats.undone;
+    }
     return stats;
   }
 
@@ -139,7 +144,7 @@ class Engine {
   virtual void close_admission() = 0;               // After it, push() admits nothing.
   virtual bool all_released() const = 0;            // Nothing is admitted and not released.
   virtual void wake_everybody() = 0;                // All that block look at their state again.
-  virtual std::vector<In> collect_undone() = 0;     // Called once, after close_admission().
+  virtual Undone<In> collect_undone() = 0;          // Called once, after close_admission().
   virtual Demand demand() const = 0;                // For scaling.
   virtual void add_to(PoolStats& stats) const = 0;  // admitted, delivered, outputs, window, head.
   virtual TimePoint expire(TimePoint) { return TimePoint::max(); }  // Ends what is overdue.
@@ -201,11 +206,12 @@ class Engine {
   // REQUIRES: `lock` holds end_mutex_, and the caller has set concluding_.
   void conclude(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
-    std::vector<In> undone = collect_undone();
+    Undone<In> undone = collect_undone();
     callbacks_.clean_up();
     crew_.dismiss();
     lock.lock();
-    undone_ = std::move(undone);
+    undone_count_.store(undone.count, std::memory_order_relaxed);
+    undone_ = std::move(undone.inputs);
     ended_.store(true, std::memory_order_release);
     end_changed_.notify_all();
     lock.unlock();
@@ -216,6 +222,7 @@ class Engine {
   std::atomic<bool> closed_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ended_{false};
+  std::atomic<std::uint64_t> undone_count_{0};
   mutable std::mutex end_mutex_;
   std::condition_variable end_changed_;
   bool concluding_ = false;  // Under end_mutex_, as the next two.

@@ -7,21 +7,30 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <new>
 #include <utility>
 #include <vector>
 
 namespace ordo::pool {
 
-// Adds what `input()` refers to to `list`. One that cannot be copied or moved is left out.
-template <class In, class Refer>
-void list_input(std::vector<In>& list, Refer input) {
-  try {
-    list.push_back(input());
-  } catch (...) {
-    return;  // It is counted all the same.
+// What stop() found admitted and not delivered.
+template <class In>
+struct Undone {
+  std::vector<In> inputs;   // Those that could be copied or moved.
+  std::uint64_t count = 0;  // All of them.
+
+  // Counts one, and lists what `input()` refers to.
+  template <class Refer>
+  void list(Refer input) {
+    ++count;
+    try {
+      inputs.push_back(input());
+    } catch (...) {
+      return;
+    }
   }
-}
+};
 
 template <class In>
 class Input {

@@ -257,18 +257,18 @@ class Ledger {
   bool is_finished() const { return all_.empty() && handlers_ == 0; }
 
   // Takes away all that is not accounted for. What runs is copied if `may_copy`, or left out.
-  std::vector<In> collect(bool may_copy) {
+  Undone<In> collect(bool may_copy) {
     line_ended_ = true;
-    std::vector<In> undone;
+    Undone<In> undone;
     for (Item* item = all_.first(); item != nullptr; item = all_.after(*item)) {
       if (item->produced == Produced::failed || item->phase == Phase::emitting) continue;
       if (item->phase == Phase::running) {
         item->over = true;
-        if (may_copy) list_copy(*item, undone);
+        may_copy ? list_copy(*item, undone) : void(++undone.count);
         continue;
       }
       clear_outputs(*item);
-      list_input(undone, [&]() -> In&& { return std::move(*item->input); });
+      undone.list([&]() -> In&& { return std::move(*item->input); });
     }
     forget_outputs();
     return undone;
@@ -285,7 +285,6 @@ class Ledger {
   std::uint64_t admitted() const { return admitted_; }
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t outputs_taken() const { return outputs_taken_; }
-  std::size_t emitting_count() const { return emitting_; }
   std::size_t handler_count() const { return handlers_; }  // That run, also if over.
   std::size_t window_used() const { return used_; }
   std::size_t window_peak() const { return peak_; }
@@ -305,9 +304,11 @@ class Ledger {
   }
 
  private:
-  static void list_copy(const Item& item, std::vector<In>& undone) {
+  static void list_copy(const Item& item, Undone<In>& undone) {
     if constexpr (std::copy_constructible<In>) {
-      list_input(undone, [&]() -> const In& { return *item.input; });
+      undone.list([&]() -> const In& { return *item.input; });
+    } else {
+      ++undone.count;
     }
   }
 

@@ -277,7 +277,7 @@ class LedgerEngine final : public Engine<In, Out> {
       stop.request_stop();
   }
 
-  std::vector<In> collect_undone() override {
+  Undone<In> collect_undone() override {
     std::lock_guard lock(mutex_);
     sealed_ = true;
     return ledger_.collect(process_->input_is_read_only());
@@ -297,7 +297,7 @@ class LedgerEngine final : public Engine<In, Out> {
   void add_to(PoolStats& stats) const override {
     std::lock_guard lock(mutex_);
     stats.admitted = ledger_.admitted();
-    stats.delivered = ledger_.delivered() + (sealed_ ? ledger_.emitting_count() : 0);
+    stats.delivered = ledger_.delivered();
     stats.outputs = ledger_.outputs_taken();
     stats.running = ledger_.handler_count();
     stats.window_used = ledger_.window_used();

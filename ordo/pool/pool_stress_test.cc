@@ -180,6 +180,38 @@ TEST_F(PoolStressTest, StoppedInTheMiddle) {
   }
 }
 
+// Looks at the counters all the time: they never go back, and never show more than there can be.
+void expect_plausible_counters(const NumberPool& pool, const std::atomic<bool>& enough) {
+  PoolStats before;
+  while (!enough) {
+    const PoolStats stats = pool.stats();
+    ASSERT_LE(stats.window_used, stats.window);
+    ASSERT_LE(stats.delivered + stats.failed, stats.admitted);
+    ASSERT_GE(stats.admitted, before.admitted);
+    ASSERT_GE(stats.delivered, before.delivered);
+    ASSERT_GE(stats.failed, before.failed);
+    ASSERT_LE(stats.running, stats.workers_max);
+    before = stats;
+  }
+}
+
+TEST_F(PoolStressTest, CountersArePlausibleWhileItemsFailAndFlow) {
+  for (const std::size_t window : {1u, 3u, 16u}) {
+    for (const bool ordered : {true, false}) {
+      NumberPool pool([](Number n) -> Number { return n % 3 == 0 ? throw 3 : churn(n); },
+                      {.workers = 3,
+                       .preserve_order = ordered,
+                       .order_buffer_size = window,
+                       .on_error = [](const Number&, std::exception_ptr) {}});
+      std::atomic<bool> enough = false;
+      Background onlooker([&] { expect_plausible_counters(pool, enough); });
+      EXPECT_EQ(run_free(pool, 2, 2, 3'000), 2'000u);
+      enough = true;
+      expect_conserved(pool.stats());
+    }
+  }
+}
+
 TEST_F(PoolStressTest, DestroyedInTheMiddle) {
   for (int round = 0; round < 60; ++round) {
     std::atomic<int> running = 0;

@@ -46,6 +46,7 @@
 #include "ordo/pool/slots.h"
 #include "ordo/pool/stalls.h"
 #include "ordo/pool/wait_point.h"
+#include "ordo/pool/window_use.h"
 #include "ordo/pool/work_line.h"
 #include "ordo/runtime/asymmetric_fence.h"
 #include "ordo/runtime/biased_lock.h"
@@ -250,7 +251,7 @@ class SlotRing final : public Engine<In, Out> {
       produced = process_->call(input, crew().token(worker), slots_.outputs(item));
     } catch (...) {
       if (!win_failure(item)) return;
-      callbacks_.report_failure(input, std::current_exception());
+      callbacks_.tell_failure(input, std::current_exception());
     }
     const Mark done = Places::make_mark(item, produced);
     if (callbacks_.has_emit()) {
@@ -302,12 +303,15 @@ class SlotRing final : public Engine<In, Out> {
     line_.note_help(system_clock().now() - before);
   }
 
-  // An item that failed is the worker's to report, unless stop() has listed it before.
+  // An item that failed is the worker's to report, unless stop() has listed it before. It is
+  // counted under the lock that stop() lists under, so that it is in one of the two accounts.
   bool win_failure(std::uint64_t item) {
-    Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
-    return mark != Places::make_mark(item, Places::kAbandoned) &&
-           slots_.mark(item).compare_exchange_strong(
-               mark, Places::make_mark(item, Places::kReporting), std::memory_order_seq_cst);
+    std::lock_guard lock(pop_lock_);
+    const Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
+    if (mark == Places::make_mark(item, Places::kAbandoned)) return false;
+    slots_.mark(item).store(Places::make_mark(item, Places::kReporting), std::memory_order_seq_cst);
+    callbacks_.count_failure();
+    return true;
   }
 
   // ---- Release by emit: whoever wins the item at tail_ ----
@@ -412,9 +416,10 @@ class SlotRing final : public Engine<In, Out> {
   void release(std::uint64_t item, Produced produced, bool failed) {
     slots_.destroy(item, produced);
     taken_ = 0;
-    if (failed) {
-      failed_released_.fetch_add(1, std::memory_order_relaxed);
-      if (settings_.fail_stop) line_ended_.store(true, std::memory_order_relaxed);
+    if (!failed) {
+      delivered_.store(delivered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else if (settings_.fail_stop) {
+      line_ended_.store(true, std::memory_order_relaxed);
     }
     if (callbacks_.has_emit()) {
       tail_.store(item + 1, std::memory_order_seq_cst);  // Invariant 3.
@@ -466,12 +471,12 @@ class SlotRing final : public Engine<In, Out> {
     output_.notify_all();
   }
 
-  std::vector<In> collect_undone() override {
+  Undone<In> collect_undone() override {
     std::lock_guard push_lock(push_lock_);
     std::lock_guard pop_lock(pop_lock_);
     sealed_.store(true, std::memory_order_seq_cst);
     heavy_fence();  // What was taken and is being run is seen to be.
-    std::vector<In> undone;
+    Undone<In> undone;
     for (std::uint64_t item = tail_.load(std::memory_order_seq_cst); item < next_; ++item) {
       while (!collect(item, undone)) {
       }
@@ -480,24 +485,21 @@ class SlotRing final : public Engine<In, Out> {
   }
 
   // Adds `item` to `undone` unless it is accounted for. False: it changed meanwhile; look again.
-  bool collect(std::uint64_t item, std::vector<In>& undone) {
+  bool collect(std::uint64_t item, Undone<In>& undone) {
     Mark mark = slots_.mark(item).load(std::memory_order_seq_cst);
     const Produced produced = Places::produced(item, mark);
     if (produced == Produced::failed) return true;
     if (produced != Produced{}) {
       if (win(item) == Produced{}) return false;
       slots_.outputs(item).clear(produced);
-      list_input(undone, [&]() -> In&& { return std::move(slots_.input(item)); });
+      undone.list([&]() -> In&& { return std::move(slots_.input(item)); });
       return true;
     }
     if (mark == Places::make_mark(item, Places::kReporting)) return true;
-    if (mark == Places::make_mark(item, Places::kTaken)) {
-      emitting_end_.store(item + 1, std::memory_order_release);  // It is being emitted.
-      return true;
-    }
+    if (mark == Places::make_mark(item, Places::kTaken)) return true;  // It is being emitted.
     if (!runner_of(item)) {
       if (slots_.mark(item).load(std::memory_order_seq_cst) != mark) return false;
-      list_input(undone, [&]() -> In&& { return std::move(slots_.input(item)); });
+      undone.list([&]() -> In&& { return std::move(slots_.input(item)); });
       return true;
     }
     if (!slots_.mark(item).compare_exchange_strong(
@@ -507,9 +509,11 @@ class SlotRing final : public Engine<In, Out> {
     // Its handler still reads it. What it will return, nobody looks for: the ring is sealed.
     if constexpr (std::copy_constructible<In>) {
       if (process_->input_is_read_only()) {
-        list_input(undone, [&]() -> const In& { return slots_.input(item); });
+        undone.list([&]() -> const In& { return slots_.input(item); });
+        return true;
       }
     }
+    ++undone.count;
     return true;
   }
 
@@ -523,22 +527,19 @@ class SlotRing final : public Engine<In, Out> {
   // ---- What it tells ----
 
   Demand demand() const override {
-    const std::uint64_t tail = tail_.load(std::memory_order_acquire);
-    const std::uint64_t head = line_.head();
+    const WindowUse use = window_use([this] { return line_.head(); }, tail_);
     Demand demand;
     demand.runnable = line_.unstarted();
-    const std::size_t used = head > tail ? head - tail : 0;
-    demand.free_slots = demand.runnable + settings_.window - std::min(used, settings_.window);
-    demand.stalled = demand.runnable == 0 && tail < head && !slots_.is_done(tail);
+    demand.free_slots = demand.runnable + settings_.window - use.used;
+    demand.stalled = demand.runnable == 0 && use.used > 0 && !slots_.is_done(use.tail);
     return demand;
   }
 
   void add_to(PoolStats& stats) const override {
-    const std::uint64_t failed_released = failed_released_.load(std::memory_order_acquire);
-    const std::uint64_t tail = tail_.load(std::memory_order_acquire);
-    stats.admitted = line_.head();
-    stats.delivered = tail - failed_released;
-    if (tail < emitting_end_.load(std::memory_order_acquire)) ++stats.delivered;
+    const auto [tail, used] = window_use([this] { return line_.head(); }, tail_);
+    stats.window_used = used;
+    stats.delivered = delivered_.load(std::memory_order_acquire);
+    stats.admitted = line_.head();  // After what it is not to be less than.
     stats.outputs = outputs_taken_.load(std::memory_order_relaxed);
     stats.stalls = stalls_.histogram();
     for (std::size_t worker = 0; worker < settings_.workers_max; ++worker) {
@@ -546,7 +547,6 @@ class SlotRing final : public Engine<In, Out> {
       const bool may_run = crew().is_busy(worker) && item != WorkLine::kNone && item >= tail;
       if (may_run && !slots_.is_done(item)) ++stats.running;
     }
-    stats.window_used = stats.admitted - tail;
     if (stats.window_used > 0) stats.head_of_line = head_of_line(tail);
     stats.window_peak = peak_.load(std::memory_order_relaxed);
   }
@@ -584,10 +584,9 @@ class SlotRing final : public Engine<In, Out> {
   std::atomic<std::uint64_t> outputs_taken_{0};
   std::atomic<std::uint64_t> head_noted_{0};  // The head that head_since_ belongs to.
   std::atomic<std::int64_t> head_since_{INT64_MIN};
-  std::atomic<std::uint64_t> failed_released_{0};
-  std::atomic<bool> line_ended_{false};         // By fail_stop.
-  std::atomic<std::uint64_t> emitting_end_{0};  // Beyond the item that was being emitted then.
-  std::atomic<bool> sealed_{false};             // What is left here is undone.
+  std::atomic<std::uint64_t> delivered_{0};
+  std::atomic<bool> line_ended_{false};  // By fail_stop.
+  std::atomic<bool> sealed_{false};      // What is left here is undone.
 };
 
 }  // namespace ordo::pool
