@@ -81,7 +81,9 @@ struct OpenConsumer {
   std::optional<std::chrono::nanoseconds>
       ack_deadline;  // Of a stream: overrides the subscription's.
 };
-// Room for so many more messages and bytes. Bytes may overshoot by one message.
+// Room for so many messages and bytes, of one who has no credit here: it began without, or has said
+// WantCredit or ReturnCredit. Bytes may overshoot by one message. When either is used up the credit
+// is at its end: what is left of the other is void, and what was overshot is forgotten.
 struct GrantCredit {
   ConsumerNumber consumer;
   std::uint64_t messages = 0;
@@ -217,11 +219,11 @@ struct Attached {
   RequestNumber request;
   CommitBatch rows;  // To be committed with the subscription's catalog row.
 };
-// There is something for this consumer, but it has no credit left here.
+// There is something for this consumer, but it has no credit here. Said once, until it has some.
 struct WantCredit {
   ConsumerNumber consumer;
 };
-// Nothing is left for this consumer: its unused credit, for use in other partitions.
+// Nothing is left for this consumer: its unused credit, all of it, for use in other partitions.
 struct ReturnCredit {
   ConsumerNumber consumer;
   std::uint64_t messages = 0;
