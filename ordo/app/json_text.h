@@ -9,10 +9,9 @@
 #include <string>
 #include <string_view>
 
-namespace ordo::app {
+#include "ordo/core/utf8.h"
 
-// Well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
-bool is_utf8(std::string_view bytes);
+namespace ordo::app {
 
 // `text` with quotes, as a JSON string. REQUIRES: is_utf8(text).
 std::string json_string(std::string_view text);
