@@ -224,6 +224,7 @@ struct WantCredit {
   ConsumerNumber consumer;
 };
 // Nothing is left for this consumer: its unused credit, all of it, for use in other partitions.
+// Not said of one that has 2^61 messages and as many bytes left: it is unlimited.
 struct ReturnCredit {
   ConsumerNumber consumer;
   std::uint64_t messages = 0;
