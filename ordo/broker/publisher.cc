@@ -1,0 +1,378 @@
+#include "ordo/broker/publisher.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace ordo {
+namespace {
+
+using broker::MessageBody;
+using broker::MessageId;
+
+Error closed_error() {
+  return {ErrorCode::cancelled, "The publisher is closed."};
+}
+
+Error paused_error(const std::string& key) {
+  return {ErrorCode::failed_precondition,
+          "Ordering key '" + key +
+              "' is paused since a publish of it failed; resume_publish() lets it go on."};
+}
+
+Error full_error() {
+  return {ErrorCode::resource_exhausted, "The publisher has as much under way as it may have."};
+}
+
+}  // namespace
+
+Status check_options(const PublisherOptions& options) {
+  const auto bad = [](const std::string& text) { return Error{ErrorCode::invalid_argument, text}; };
+  if (options.batch_messages_max < 1 ||
+      options.batch_messages_max > broker::MessageLimits::kRequestMessagesMax)
+    return bad("batch_messages_max must be between 1 and 1000.");
+  if (options.batch_bytes_max < 1 ||
+      options.batch_bytes_max > broker::MessageLimits::kRequestBytesMax)
+    return bad("batch_bytes_max must be between 1 and 10000000.");
+  if (options.batch_delay_max < std::chrono::nanoseconds(0) ||
+      options.batch_delay_max > std::chrono::minutes(10))
+    return bad("batch_delay_max must be between 0 and 10 minutes.");
+  if (options.outstanding_messages_max < 1)
+    return bad("outstanding_messages_max must be at least 1.");
+  if (options.outstanding_bytes_max < 1) return bad("outstanding_bytes_max must be at least 1.");
+  return {};
+}
+
+class Publisher::Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(const PublisherOptions& options, Clock& clock, Timer& timer, SendBatch send)
+      : options_(options),
+        clock_(clock),
+        timer_(timer),
+        send_(std::move(send)) {}
+
+  void publish(broker::NewMessage&& message, OnPublished&& on_published);
+  bool resume(const std::string& key);
+  void flush();
+  bool close(TimePoint deadline);
+  PublisherStats stats() const;
+
+ private:
+  struct Waiting {
+    MessageBody body;
+    OnPublished on_published;
+  };
+  // The messages of a key that wait for their batch; "" holds those without a key.
+  struct Line {
+    std::deque<Waiting> waiting;
+    std::size_t bytes = 0;
+    std::size_t batches_out = 0;
+    bool has_timer = false;
+    bool is_due = false;  // What waits is to be sent as soon as it may.
+    bool is_paused = false;
+
+    bool is_idle() const { return waiting.empty() && batches_out == 0 && !has_timer && !is_paused; }
+  };
+  struct Batch {
+    std::string key;
+    std::vector<MessageBody> bodies;
+    std::vector<OnPublished> answers;
+    std::size_t bytes = 0;
+  };
+  using Batches = std::vector<Batch>;
+  using Lines = std::unordered_map<std::string, Line>;
+
+  // REQUIRES: mutex_ is held, for these.
+  bool has_room(std::size_t bytes) const;
+  bool wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes);
+  void gather(const std::string& key, Line& line, bool all, Batches& batches);
+  Batch take_batch(const std::string& key, Line& line);
+  void gather_all(Batches& batches);
+  void set_timer(const std::string& key, Line& line);
+  void forget_if_idle(const std::string& key);
+  void leave(std::size_t messages, std::size_t bytes, bool ok);
+
+  void send(Batches& batches);
+  void answered(Batch& batch, const Result<MessageId>& first_id);
+  void on_timer(const std::string& key);
+
+  const PublisherOptions options_;
+  Clock& clock_;
+  Timer& timer_;
+  const SendBatch send_;
+
+  mutable std::mutex mutex_;  // Guards all below.
+  std::condition_variable changed_;
+  Lines lines_;
+  std::uint64_t next_ticket_ = 0;  // Of those who wait for room; served in order.
+  std::uint64_t now_served_ = 0;
+  std::size_t unanswered_ = 0;  // Taken in, and its callback has not returned.
+  std::size_t paused_ = 0;
+  bool is_closed_ = false;
+  PublisherStats stats_;
+};
+
+void Publisher::Core::publish(broker::NewMessage&& message, OnPublished&& on_published) {
+  Result<MessageBody> body = broker::encode_message(message);
+  if (!body) return on_published(std::move(body).error());
+  const std::string key(body->key());
+  const std::size_t bytes = body->bytes.size();
+  std::optional<Error> refusal;
+  Batches batches;
+  {
+    std::unique_lock lock(mutex_);
+    const auto paused = [&] {
+      const auto found = lines_.find(key);
+      return found != lines_.end() && found->second.is_paused;
+    };
+    if (is_closed_) {
+      refusal = closed_error();
+    } else if (paused()) {
+      refusal = paused_error(key);
+    } else if (!wait_for_room(lock, bytes)) {
+      refusal = is_closed_ ? closed_error() : full_error();
+      if (!key.empty() && !is_closed_ && !std::exchange(lines_[key].is_paused, true)) ++paused_;
+    } else if (paused()) {
+      refusal = paused_error(key);
+    } else {
+      ++unanswered_;
+      ++stats_.outstanding_messages;
+      stats_.outstanding_bytes += bytes;
+      Line& line = lines_[key];
+      line.bytes += bytes;
+      line.waiting.push_back({std::move(*body), std::move(on_published)});
+      gather(key, line, false, batches);
+      if (!line.waiting.empty()) set_timer(key, line);
+    }
+    if (refusal) ++stats_.failed;
+  }
+  if (refusal) return on_published(std::move(*refusal));
+  send(batches);
+}
+
+bool Publisher::Core::has_room(std::size_t bytes) const {
+  if (stats_.outstanding_messages == 0) return true;
+  return stats_.outstanding_messages < options_.outstanding_messages_max &&
+         stats_.outstanding_bytes + bytes <= options_.outstanding_bytes_max;
+}
+
+// First come, first served. What waits for its batch is sent: nobody could make it full.
+bool Publisher::Core::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes) {
+  const bool may_wait = options_.when_full == PublisherOptions::WhenFull::block;
+  if (next_ticket_ == now_served_ && has_room(bytes)) return true;
+  if (!may_wait) return false;
+  const std::uint64_t ticket = next_ticket_++;
+  while (!is_closed_ && !(ticket == now_served_ && has_room(bytes))) {
+    Batches batches;
+    gather_all(batches);
+    if (!batches.empty()) {
+      lock.unlock();
+      send(batches);
+      lock.lock();
+      continue;
+    }
+    (void)clock_.wait_until(lock, changed_, TimePoint::max());
+  }
+  if (is_closed_) return false;
+  ++now_served_;
+  changed_.notify_all();
+  return true;
+}
+
+// Moves what may be sent now to `batches`: full ones, and with `all` or once due, the rest.
+void Publisher::Core::gather(const std::string& key, Line& line, bool all, Batches& batches) {
+  if (all) line.is_due = true;
+  while (!line.waiting.empty()) {
+    const bool may_go = key.empty() || line.batches_out == 0;
+    const bool is_full = line.waiting.size() >= options_.batch_messages_max ||
+                         line.bytes >= options_.batch_bytes_max ||
+                         options_.batch_delay_max == std::chrono::nanoseconds(0);
+    if (!may_go || !(is_full || line.is_due)) return;
+    batches.push_back(take_batch(key, line));
+    ++line.batches_out;
+    ++stats_.batches;
+  }
+  line.is_due = false;
+}
+
+Publisher::Core::Batch Publisher::Core::take_batch(const std::string& key, Line& line) {
+  Batch batch;
+  batch.key = key;
+  while (!line.waiting.empty() && batch.bodies.size() < options_.batch_messages_max) {
+    Waiting& next = line.waiting.front();
+    const std::size_t bytes = next.body.bytes.size();
+    if (!batch.bodies.empty() && batch.bytes + bytes > options_.batch_bytes_max) break;
+    batch.bytes += bytes;
+    batch.bodies.push_back(std::move(next.body));
+    batch.answers.push_back(std::move(next.on_published));
+    line.waiting.pop_front();
+  }
+  line.bytes -= batch.bytes;
+  return batch;
+}
+
+void Publisher::Core::gather_all(Batches& batches) {
+  for (auto& [key, line] : lines_)
+    gather(key, line, true, batches);
+}
+
+void Publisher::Core::set_timer(const std::string& key, Line& line) {
+  if (line.has_timer || line.is_due) return;
+  const TimerId timer =
+      timer_.schedule(clock_.now() + options_.batch_delay_max, [weak = weak_from_this(), key] {
+        if (const auto self = weak.lock()) self->on_timer(key);
+      });
+  line.has_timer = timer != TimerId::none;
+  if (!line.has_timer) line.is_due = true;
+}
+
+void Publisher::Core::forget_if_idle(const std::string& key) {
+  const auto found = lines_.find(key);
+  if (found != lines_.end() && found->second.is_idle()) lines_.erase(found);
+}
+
+void Publisher::Core::on_timer(const std::string& key) {
+  Batches batches;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(key);
+    if (found == lines_.end()) return;
+    found->second.has_timer = false;
+    gather(key, found->second, true, batches);
+    forget_if_idle(key);
+  }
+  send(batches);
+}
+
+void Publisher::Core::send(Batches& batches) {
+  for (Batch& batch : batches) {
+    std::vector<MessageBody> bodies = std::move(batch.bodies);
+    auto sent = std::make_shared<Batch>(std::move(batch));
+    send_(std::move(bodies), [self = shared_from_this(), sent](const Result<MessageId>& first_id) {
+      self->answered(*sent, first_id);
+    });
+  }
+}
+
+void Publisher::Core::leave(std::size_t messages, std::size_t bytes, bool ok) {
+  stats_.outstanding_messages -= messages;
+  stats_.outstanding_bytes -= bytes;
+  (ok ? stats_.published : stats_.failed) += messages;
+}
+
+void Publisher::Core::answered(Batch& batch, const Result<MessageId>& first_id) {
+  Batches batches;
+  std::deque<Waiting> given_up;
+  {
+    const std::lock_guard lock(mutex_);
+    Line& line = lines_[batch.key];
+    --line.batches_out;
+    leave(batch.answers.size(), batch.bytes, first_id.has_value());
+    if (!first_id && !batch.key.empty()) {
+      if (!std::exchange(line.is_paused, true)) ++paused_;
+      given_up.swap(line.waiting);
+      leave(given_up.size(), std::exchange(line.bytes, 0), false);
+      line.is_due = false;
+    }
+    gather(batch.key, line, false, batches);
+    if (!line.waiting.empty()) set_timer(batch.key, line);
+    forget_if_idle(batch.key);
+  }
+  std::uint64_t index = 0;
+  for (const OnPublished& answer : batch.answers)
+    answer(first_id ? Result<MessageId>(*first_id + index++) : first_id);
+  for (const Waiting& waiting : given_up)
+    waiting.on_published(paused_error(batch.key));
+  send(batches);
+  const std::lock_guard lock(mutex_);
+  unanswered_ -= batch.answers.size() + given_up.size();
+  changed_.notify_all();
+}
+
+bool Publisher::Core::resume(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lines_.find(key);
+  if (found == lines_.end() || !std::exchange(found->second.is_paused, false)) return false;
+  --paused_;
+  forget_if_idle(key);
+  return true;
+}
+
+void Publisher::Core::flush() {
+  Batches batches;
+  {
+    const std::lock_guard lock(mutex_);
+    gather_all(batches);
+  }
+  send(batches);
+}
+
+bool Publisher::Core::close(TimePoint deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+  flush();
+  std::unique_lock lock(mutex_);
+  while (unanswered_ > 0) {
+    if (clock_.wait_until(lock, changed_, deadline)) return unanswered_ == 0;
+  }
+  return true;
+}
+
+PublisherStats Publisher::Core::stats() const {
+  const std::lock_guard lock(mutex_);
+  PublisherStats stats = stats_;
+  stats.paused_keys = paused_;
+  return stats;
+}
+
+Publisher::Publisher(const PublisherOptions& options, Clock& clock, Timer& timer, SendBatch send)
+    : core_(std::make_shared<Core>(options, clock, timer, std::move(send))) {}
+
+Publisher::Publisher(Publisher&&) noexcept = default;
+
+Publisher& Publisher::operator=(Publisher&& other) noexcept {
+  if (this != &other) {
+    if (core_) core_->close(TimePoint::max());
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+
+Publisher::~Publisher() {
+  if (core_) core_->close(TimePoint::max());
+}
+
+void Publisher::publish(broker::NewMessage message, OnPublished on_published) {
+  core_->publish(std::move(message), std::move(on_published));
+}
+
+std::future<Result<MessageId>> Publisher::publish(broker::NewMessage message) {
+  auto promise = std::make_shared<std::promise<Result<MessageId>>>();
+  std::future<Result<MessageId>> future = promise->get_future();
+  publish(std::move(message),
+          [promise](Result<MessageId> id) { promise->set_value(std::move(id)); });
+  return future;
+}
+
+bool Publisher::resume_publish(const std::string& key) {
+  return core_->resume(key);
+}
+
+void Publisher::flush() {
+  core_->flush();
+}
+
+bool Publisher::close(TimePoint deadline) {
+  return core_->close(deadline);
+}
+
+PublisherStats Publisher::stats() const {
+  return core_->stats();
+}
+
+}  // namespace ordo
