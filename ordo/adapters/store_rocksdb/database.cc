@@ -1,0 +1,199 @@
+#include "ordo/adapters/store_rocksdb/database.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/merge_operator.h>
+#include <rocksdb/table.h>
+
+#include "ordo/adapters/store_rocksdb/rocksdb_error.h"
+
+namespace ordo::store_rocksdb {
+namespace {
+
+constexpr const char* kFamilies[] = {"default", "log", "idx", "state", "meta", "spill"};
+constexpr std::size_t kSpill = 5;
+
+class ChainOperator final : public rocksdb::AssociativeMergeOperator {
+ public:
+  const char* Name() const override { return "ordo.chain"; }
+  bool Merge(const rocksdb::Slice& /*key*/, const rocksdb::Slice* existing,
+             const rocksdb::Slice& value, std::string* merged,
+             rocksdb::Logger* /*logger*/) const override {
+    if (existing == nullptr) {
+      *merged = value.ToString();
+      return true;
+    }
+    std::optional<CommitChain> chain = CommitChain::decode(existing->ToStringView());
+    const std::optional<CommitChain> later = CommitChain::decode(value.ToStringView());
+    if (!chain || !later) return false;
+    chain->append(*later);
+    *merged = chain->encode();
+    return true;
+  }
+};
+
+// A reader leaves nothing behind, not even a log of its own.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode mode) {
+  rocksdb::DBOptions options;
+  if (given.env != nullptr) options.env = given.env;
+  options.create_if_missing = mode == Database::Mode::create;
+  options.create_missing_column_families = mode == Database::Mode::create;
+  options.paranoid_checks = true;
+  // A torn tail is what a power cut leaves. Where anything acknowledged is missing behind it, the
+  // watermark and the chain tell, before anything is changed.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  options.recycle_log_file_num = 0;
+  options.track_and_verify_wals_in_manifest = true;
+  options.atomic_flush = true;  // So that all families go back to the same commit, if any does.
+  options.db_write_buffer_size = 2 * given.write_buffer_bytes;
+  options.max_total_wal_size = 4 * given.write_buffer_bytes;
+  options.max_open_files = given.open_files_max;
+  options.max_file_opening_threads = 1;
+  options.max_background_jobs = 2;
+  options.bytes_per_sync = 1 << 20;  // Tables reach the disk evenly, not in front of a commit.
+  options.manifest_preallocation_size = 64 << 10;
+  options.max_manifest_file_size = 4 << 20;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = 4 << 20;
+  options.avoid_unnecessary_blocking_io = true;
+  if (mode == Database::Mode::read_only) options.info_log = std::make_shared<NoLog>();
+  return options;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOptions& given) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
+  table.cache_index_and_filter_blocks = true;
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;
+  rocksdb::ColumnFamilyOptions small;  // Rows that are written again and again.
+  small.compression = rocksdb::kNoCompression;
+  small.write_buffer_size = given.write_buffer_bytes;
+  small.arena_block_size = 64 << 10;
+  small.max_write_buffer_number = 4;
+  small.target_file_size_base = 8 << 20;
+  small.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  small.disable_auto_compactions = false;
+
+  // Keys only rise and nothing is overwritten: tables are moved to the next level as they are and
+  // stay there until retention drops them whole. Nothing is ever rewritten.
+  rocksdb::ColumnFamilyOptions log = small;
+  log.num_levels = 2;
+  log.level0_file_num_compaction_trigger = 2;
+  log.level0_slowdown_writes_trigger = 1'000'000;
+  log.level0_stop_writes_trigger = 1'000'000;
+  log.max_bytes_for_level_base = std::uint64_t{1} << 50;
+  log.soft_pending_compaction_bytes_limit = 0;
+  log.hard_pending_compaction_bytes_limit = 0;
+  log.arena_block_size = std::min<std::size_t>(1u << 20, given.write_buffer_bytes / 8);
+
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const char* name : kFamilies)
+    families.emplace_back(name, small);
+  families[1].options = log;
+  families[4].options.merge_operator = std::make_shared<ChainOperator>();
+  return families;
+}
+
+}  // namespace
+
+rocksdb::ReadOptions read_options() {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.total_order_seek = true;
+  return options;
+}
+
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, Mode mode) {
+  const rocksdb::DBOptions options = database_options(given, mode);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families = family_options(given);
+  if (mode != Mode::create) {
+    std::vector<std::string> names;
+    const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(options, given.path, &names);
+    if (!listed.ok()) return error_of(listed, "cannot open the database in " + given.path);
+    const bool has_spill = std::find(names.begin(), names.end(), kFamilies[kSpill]) != names.end();
+    if (mode == Mode::read_only || !has_spill) families.pop_back();
+  }
+  std::unique_ptr<Database> database(new Database());
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened =
+      mode == Mode::read_only
+          ? rocksdb::DB::OpenForReadOnly(options, given.path, families, &database->families_, &db)
+          : rocksdb::DB::Open(options, given.path, families, &database->families_, &db);
+  database->db_.reset(db);
+  if (!opened.ok()) return error_of(opened, "cannot open the database in " + given.path);
+  if (mode != Mode::read_only) {
+    if (const Status renewed = database->renew_spill(given); !renewed) return renewed.error();
+  }
+  return database;
+}
+
+// What was spilled belongs to a process that is gone.
+Status Database::renew_spill(const DatabaseOptions& given) {
+  if (families_.size() > kSpill) {
+    rocksdb::Status dropped = db_->DropColumnFamily(families_[kSpill]);
+    if (dropped.ok()) dropped = db_->DestroyColumnFamilyHandle(families_[kSpill]);
+    if (!dropped.ok()) return error_of(dropped, "cannot drop what was spilled");
+    families_.pop_back();
+  }
+  rocksdb::ColumnFamilyHandle* spill = nullptr;
+  const rocksdb::Status created =
+      db_->CreateColumnFamily(family_options(given)[kSpill].options, kFamilies[kSpill], &spill);
+  if (!created.ok()) return error_of(created, "cannot make room for what is spilled");
+  families_.push_back(spill);
+  return {};
+}
+
+Database::~Database() {
+  if (!db_) return;
+  for (rocksdb::ColumnFamilyHandle* family : families_)
+    db_->DestroyColumnFamilyHandle(family);
+  db_->Close();
+}
+
+Result<std::optional<std::string>> Database::meta_value(const std::string& key) const {
+  std::string value;
+  const rocksdb::Status got = db_->Get(read_options(), meta(), key, &value);
+  if (got.IsNotFound()) return std::optional<std::string>();
+  if (!got.ok()) return error_of(got, "cannot read what the database says of itself");
+  return std::optional<std::string>(std::move(value));
+}
+
+Result<std::optional<CommitChain>> Database::chain() const {
+  const Result<std::optional<std::string>> value = meta_value(chain_key());
+  if (!value) return value.error();
+  if (!*value) return std::optional<CommitChain>();
+  const std::optional<CommitChain> chain = CommitChain::decode(**value);
+  if (!chain) return Error{ErrorCode::data_loss, "the row of the commits cannot be understood"};
+  return chain;
+}
+
+Result<std::optional<StoreRow>> Database::store_row() const {
+  const Result<std::optional<std::string>> value = meta_value(store_key());
+  if (!value) return value.error();
+  if (!*value) return std::optional<StoreRow>();
+  const std::optional<StoreRow> row = decode_store_row(**value);
+  if (!row) return Error{ErrorCode::data_loss, "the row of the store cannot be understood"};
+  return row;
+}
+
+Status Database::flush() {
+  const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions(), families_);
+  if (!flushed.ok()) return error_of(flushed, "cannot flush the database");
+  return {};
+}
+
+}  // namespace ordo::store_rocksdb

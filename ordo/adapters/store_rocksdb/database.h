@@ -1,0 +1,80 @@
+// Database: one RocksDB with the column families and settings of the store. docs/storage_format.md.
+//
+//   Result<std::unique_ptr<Database>> database = Database::open(options, Database::Mode::existing);
+//   (*database)->db().Get(read_options(), (*database)->meta(), key, &value);
+//
+// Opening replays the write-ahead log as far as it is whole and stops at the first record that is
+// not. Whether what it got is all that was acknowledged is not known here: see data_directory.h.
+//
+// Threads: as RocksDB: any thread.
+// Bounds:  memory: 3 write buffers, the cache, and the open files' readers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rocksdb/db.h>
+
+#include "ordo/adapters/store_rocksdb/commit_chain.h"
+#include "ordo/adapters/store_rocksdb/row_codec.h"
+#include "ordo/core/result.h"
+
+namespace ordo::store_rocksdb {
+
+struct DatabaseOptions {
+  std::string path;
+  std::size_t write_buffer_bytes = 32u << 20;
+  std::size_t cache_bytes = 16u << 20;
+  int open_files_max = 256;
+  rocksdb::Env* env = nullptr;  // nullptr: the system's.
+};
+
+class Database {
+ public:
+  enum class Mode : std::uint8_t {
+    create,     // May be missing, or half made by a process that ended while it made it.
+    existing,   // An error if it is not there.
+    read_only,  // As existing; touches no file.
+  };
+
+  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options, Mode mode);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  rocksdb::DB& db() const { return *db_; }
+  rocksdb::ColumnFamilyHandle* log() const { return families_[1]; }
+  rocksdb::ColumnFamilyHandle* index() const { return families_[2]; }
+  rocksdb::ColumnFamilyHandle* state() const { return families_[3]; }
+  rocksdb::ColumnFamilyHandle* meta() const { return families_[4]; }
+  // REQUIRES: not read_only.
+  rocksdb::ColumnFamilyHandle* spill() const { return families_[5]; }
+
+  // Nothing if there is none: a database that was just created.
+  Result<std::optional<CommitChain>> chain() const;
+  Result<std::optional<StoreRow>> store_row() const;
+
+  // Puts all that is in memory into tables, so that the next start has nothing to replay.
+  Status flush();
+
+ private:
+  Database() = default;
+  Status renew_spill(const DatabaseOptions& options);
+  Result<std::optional<std::string>> meta_value(const std::string& key) const;
+
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+};
+
+// Where the chain of commits stands in `meta`.
+inline std::string chain_key() {
+  return "N";
+}
+
+// Every read checks what it reads.
+rocksdb::ReadOptions read_options();
+
+}  // namespace ordo::store_rocksdb

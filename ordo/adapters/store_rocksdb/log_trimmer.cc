@@ -1,0 +1,62 @@
+#include "ordo/adapters/store_rocksdb/log_trimmer.h"
+
+#include <algorithm>
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/write_batch.h>
+
+#include "ordo/adapters/store_rocksdb/log_reader.h"
+#include "ordo/adapters/store_rocksdb/rocksdb_error.h"
+#include "ordo/adapters/store_rocksdb/row_codec.h"
+
+namespace ordo::store_rocksdb {
+
+using broker::MessageId;
+
+Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
+  const LogReader reader(database_);
+  MessageId needed = next_id;
+  for (const auto& [partition, state] : table) {
+    if (state.first >= state.end) continue;
+    const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
+    if (!oldest) return oldest.error();
+    if (*oldest) needed = std::min(needed, (*oldest)->row.first_id);
+  }
+  const std::string end = log_key(needed, 0);
+  rocksdb::ColumnFamilyMetaData tables;
+  database_.db().GetColumnFamilyMetaData(database_.log(), &tables);
+  bool found = false;
+  for (const rocksdb::LevelMetaData& level : tables.levels) {
+    for (const rocksdb::SstFileMetaData& file : level.files)
+      found = found || (level.level > 0 && file.largestkey < end);
+  }
+  if (!found) return {};
+  if (Status erased = erase_index(table); !erased) return erased;
+  const rocksdb::Slice limit(end);
+  const rocksdb::Status dropped =
+      rocksdb::DeleteFilesInRange(&database_.db(), database_.log(), nullptr, &limit, false);
+  if (!dropped.ok()) return error_of(dropped, "cannot drop what was trimmed");
+  return {};
+}
+
+Status LogTrimmer::erase_index(const PartitionTable& table) {
+  const LogReader reader(database_);
+  rocksdb::WriteBatch write;
+  for (const auto& [partition, state] : table) {
+    const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
+    if (!oldest) return oldest.error();
+    const broker::Offset below = *oldest ? (*oldest)->first_offset : state.end;
+    broker::Offset& erased = erased_[partition];
+    if (below <= erased) continue;
+    write.DeleteRange(database_.index(), index_key(partition, erased), index_key(partition, below));
+    erased = below;
+  }
+  if (write.Count() == 0) return {};
+  // If a crash undoes it, it is done again.
+  const rocksdb::Status written = database_.db().Write(rocksdb::WriteOptions(), &write);
+  if (!written.ok()) return error_of(written, "cannot erase what was trimmed from the index");
+  return {};
+}
+
+}  // namespace ordo::store_rocksdb

@@ -1,0 +1,126 @@
+#include "ordo/adapters/store_rocksdb/staged_commit.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "ordo/adapters/store_rocksdb/row_codec.h"
+#include "ordo/core/check.h"
+
+namespace ordo::store_rocksdb {
+
+using broker::MessageBatch;
+using broker::MessageId;
+using broker::PartitionAddress;
+using broker::RecoveredPartition;
+
+StagedCommit::StagedCommit(const Database& database, const PartitionTable& table,
+                           const CommitChain& chain)
+    : database_(database),
+      table_(table),
+      chain_(CommitChain::one(chain.last + 1, chain.next_id)) {}
+
+void StagedCommit::add(broker::CommitBatch& batch) {
+  for (broker::CommitOp& op : batch)
+    std::visit([this](auto& each) { add_op(each); }, op);
+  write_.Merge(database_.meta(), chain_key(), chain_.encode());
+}
+
+void StagedCommit::apply(PartitionTable& table) const {
+  for (const auto& [batch, first_id] : ids_)
+    batch->first_id = first_id;
+  for (const auto& [partition, state] : changed_) {
+    if (state) {
+      table[partition] = *state;
+    } else {
+      table.erase(partition);
+    }
+  }
+}
+
+RecoveredPartition* StagedCommit::find(PartitionAddress partition) {
+  const auto changed = changed_.find(partition);
+  if (changed != changed_.end()) return changed->second ? &*changed->second : nullptr;
+  const auto known = table_.find(partition);
+  if (known == table_.end()) return nullptr;
+  return &*changed_.emplace(partition, known->second).first->second;
+}
+
+RecoveredPartition& StagedCommit::find_or_make(PartitionAddress partition) {
+  if (RecoveredPartition* state = find(partition)) return *state;
+  RecoveredPartition& made = *(changed_[partition] = RecoveredPartition());
+  write_.Put(database_.meta(), partition_key(partition), encode_partition_row(made));
+  return made;
+}
+
+void StagedCommit::add_op(broker::Append& op) {
+  const MessageBatch& batch = *op.batch;
+  ORDO_CHECK(!batch.entries.empty());
+  RecoveredPartition& state = find_or_make(op.partition);
+  ORDO_CHECK(batch.first_offset >= state.end);
+  const MessageId first_id(chain_.next_id);
+  const auto count = static_cast<std::uint32_t>(batch.count());
+
+  const std::string key = log_key(first_id, count);
+  const std::string header = encode_log_header(op.partition, batch, first_id);
+  const rocksdb::Slice key_parts[] = {key};
+  const rocksdb::Slice value_parts[] = {header, batch.bytes};
+  write_.Put(database_.log(), rocksdb::SliceParts(key_parts, 1),
+             rocksdb::SliceParts(value_parts, 2));
+  write_.Put(database_.index(), index_key(op.partition, batch.first_offset),
+             encode_index_row({.first_id = first_id,
+                               .count = count,
+                               .bytes = batch.bytes.size(),
+                               .publish_time = batch.publish_time,
+                               .previous_end = state.end}));
+  state.end = batch.end_offset();
+  state.last_publish_time = batch.publish_time;
+  chain_.next_id += count;
+  ids_.emplace_back(op.batch, first_id);
+}
+
+void StagedCommit::add_op(broker::PutRow& op) {
+  write_.Put(database_.state(), state_key(op.key), op.value);
+}
+
+void StagedCommit::add_op(broker::EraseRow& op) {
+  write_.Delete(database_.state(), state_key(op.key));
+}
+
+void StagedCommit::add_op(broker::EraseRows& op) {
+  erase_prefix(database_.state(), cursor_prefix(op.partition, op.cursor));
+}
+
+void StagedCommit::add_op(broker::PutCatalog& op) {
+  write_.Put(database_.meta(), catalog_key(op.key), op.value);
+}
+
+void StagedCommit::add_op(broker::EraseCatalog& op) {
+  write_.Delete(database_.meta(), catalog_key(op.key));
+}
+
+// Only the mark moves: tables are dropped later, whole (log_trimmer.h).
+void StagedCommit::add_op(broker::Trim& op) {
+  RecoveredPartition* state = find(op.partition);
+  if (state == nullptr) return;
+  const broker::Offset first = std::max(state->first, std::min(op.before, state->end));
+  if (first == state->first) return;
+  state->first = first;
+  write_.Put(database_.meta(), partition_key(op.partition), encode_partition_row(*state));
+  has_trim_ = true;
+}
+
+void StagedCommit::add_op(broker::ErasePartition& op) {
+  const std::string prefix = address_prefix(op.partition);
+  erase_prefix(database_.index(), prefix);
+  erase_prefix(database_.state(), prefix);
+  spill_prefixes_.push_back(prefix);
+  write_.Delete(database_.meta(), partition_key(op.partition));
+  changed_[op.partition] = std::nullopt;
+  has_trim_ = true;
+}
+
+void StagedCommit::erase_prefix(rocksdb::ColumnFamilyHandle* family, const std::string& prefix) {
+  write_.DeleteRange(family, prefix, end_of_prefix(prefix));
+}
+
+}  // namespace ordo::store_rocksdb

@@ -1,0 +1,509 @@
+#include "tests/support/forgetful_disk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+namespace ordo::testing_support {
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+struct Overwrite {
+  std::size_t at;
+  std::string old;
+};
+
+struct Node {
+  std::string bytes;
+  std::size_t synced_size = 0;
+  std::vector<Overwrite> unsynced;  // Within synced_size, oldest first.
+
+  void sync() {
+    synced_size = bytes.size();
+    unsynced.clear();
+  }
+};
+using NodePtr = std::shared_ptr<Node>;
+
+// One change of a folder that was not synced. Null: the name is gone.
+struct FolderChange {
+  std::string path;
+  NodePtr node;
+  bool is_second = false;  // Of a rename: happens with the one before it.
+};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+std::string normal(std::string path) {
+  std::string result;
+  for (const char c : path) {
+    if (c != '/' || result.empty() || result.back() != '/') result += c;
+  }
+  while (result.size() > 1 && result.back() == '/')
+    result.pop_back();
+  return result;
+}
+
+IOStatus missing(const std::string& path) {
+  return IOStatus::PathNotFound(path);
+}
+
+}  // namespace
+
+struct ForgetfulDisk::Files {
+  mutable std::mutex mutex;
+  std::map<std::string, NodePtr> now;
+  std::map<std::string, NodePtr> durable;
+  std::vector<FolderChange> pending;
+  std::set<std::string> folders;
+  std::set<std::string> locks;
+  std::uint64_t operations_left = std::numeric_limits<std::uint64_t>::max();
+  bool off = false;
+  bool full = false;
+  std::uint64_t free_bytes = std::uint64_t{1} << 40;
+  std::string failing_sync;
+
+  // REQUIRES for all: mutex is held.
+  IOStatus operate() {
+    if (off) return IOStatus::IOError("the power is off");
+    if (--operations_left == 0) off = true;
+    return IOStatus::OK();
+  }
+  NodePtr find(const std::string& path) const {
+    const auto found = now.find(path);
+    return found == now.end() ? nullptr : found->second;
+  }
+  void change(const std::string& path, NodePtr node, bool is_second = false) {
+    if (node) {
+      now[path] = node;
+    } else {
+      now.erase(path);
+    }
+    pending.push_back({path, std::move(node), is_second});
+  }
+  void make_durable(const FolderChange& change) {
+    if (change.node) {
+      durable[change.path] = change.node;
+    } else {
+      durable.erase(change.path);
+    }
+  }
+  void sync_folder(const std::string& folder) {
+    std::vector<FolderChange> rest;
+    for (FolderChange& each : pending) {
+      if (folder_of(each.path) == folder) {
+        make_durable(each);
+      } else {
+        rest.push_back(std::move(each));
+      }
+    }
+    pending = std::move(rest);
+  }
+
+  static std::uint64_t up_to(std::mt19937_64& random, std::uint64_t most) {
+    return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
+  }
+  static NodePtr survivor(const std::string& path, const Node& node, std::mt19937_64& random) {
+    auto left = std::make_shared<Node>();
+    left->bytes = node.bytes;
+    // Newest first, so that each is put back over what it replaced.
+    for (auto each = node.unsynced.rbegin(); each != node.unsynced.rend(); ++each) {
+      const std::size_t lost = up_to(random, 2) == 0 ? up_to(random, each->old.size())
+                                                     : (up_to(random, 1) * each->old.size());
+      const std::size_t from = each->old.size() - lost;
+      left->bytes.replace(each->at + from, lost, each->old, from, lost);
+    }
+    const std::size_t tail = node.bytes.size() - node.synced_size;
+    const std::size_t kept = up_to(random, 2) == 0 ? 0 : up_to(random, tail);
+    left->bytes.resize(node.synced_size + kept);
+    if (path.ends_with(".log") && kept > 0 && up_to(random, 3) == 0) {
+      const std::size_t strange = std::min<std::size_t>(kept, 1 + up_to(random, 63));
+      for (std::size_t i = 0; i < strange; ++i)
+        left->bytes[left->bytes.size() - 1 - i] = static_cast<char>(random());
+    }
+    left->sync();
+    return left;
+  }
+};
+
+class ForgetfulFileSystem final : public rocksdb::FileSystem {
+ public:
+  using Files = ForgetfulDisk::Files;
+  explicit ForgetfulFileSystem(std::shared_ptr<Files> files) : files_(std::move(files)) {}
+
+  const char* Name() const override { return "ForgetfulFileSystem"; }
+
+  IOStatus NewSequentialFile(const std::string& name, const FileOptions&,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext*) override {
+    return open<Sequential>(name, result);
+  }
+  IOStatus NewRandomAccessFile(const std::string& name, const FileOptions&,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                               IODebugContext*) override {
+    return open<RandomAccess>(name, result);
+  }
+  IOStatus NewRandomRWFile(const std::string& name, const FileOptions&,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                           IODebugContext*) override {
+    return open<RandomWrite>(name, result);
+  }
+  IOStatus NewWritableFile(const std::string& name, const FileOptions&,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    auto node = std::make_shared<Node>();
+    files_->change(normal(name), node);
+    *result = std::make_unique<Writable>(files_, std::move(node), normal(name));
+    return IOStatus::OK();
+  }
+  IOStatus NewDirectory(const std::string& name, const IOOptions&,
+                        std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext*) override {
+    *result = std::make_unique<Folder>(files_, normal(name));
+    return IOStatus::OK();
+  }
+  IOStatus FileExists(const std::string& name, const IOOptions&, IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    const bool exists = files_->find(normal(name)) || files_->folders.contains(normal(name));
+    return exists ? IOStatus::OK() : IOStatus::NotFound(name);
+  }
+  IOStatus GetChildren(const std::string& folder, const IOOptions&,
+                       std::vector<std::string>* result, IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    result->clear();
+    for (const auto& [path, node] : files_->now) {
+      if (folder_of(path) == normal(folder)) result->push_back(path.substr(path.rfind('/') + 1));
+    }
+    return IOStatus::OK();
+  }
+  IOStatus DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    if (!files_->find(normal(name))) return missing(name);
+    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    files_->change(normal(name), nullptr);
+    return IOStatus::OK();
+  }
+  IOStatus CreateDir(const std::string& name, const IOOptions&, IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    files_->folders.insert(normal(name));
+    return IOStatus::OK();
+  }
+  IOStatus CreateDirIfMissing(const std::string& name, const IOOptions& options,
+                              IODebugContext* context) override {
+    return CreateDir(name, options, context);
+  }
+  IOStatus DeleteDir(const std::string& name, const IOOptions&, IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    files_->folders.erase(normal(name));
+    return IOStatus::OK();
+  }
+  IOStatus GetFileSize(const std::string& name, const IOOptions&, std::uint64_t* size,
+                       IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    const NodePtr node = files_->find(normal(name));
+    if (!node) return missing(name);
+    *size = node->bytes.size();
+    return IOStatus::OK();
+  }
+  IOStatus GetFileModificationTime(const std::string&, const IOOptions&, std::uint64_t* time,
+                                   IODebugContext*) override {
+    *time = 0;
+    return IOStatus::OK();
+  }
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions&,
+                      IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    const NodePtr node = files_->find(normal(from));
+    if (!node) return missing(from);
+    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    files_->change(normal(to), node);
+    files_->change(normal(from), nullptr, true);
+    return IOStatus::OK();
+  }
+  IOStatus LockFile(const std::string& name, const IOOptions&, rocksdb::FileLock** lock,
+                    IODebugContext*) override {
+    const std::lock_guard guard(files_->mutex);
+    if (files_->off) return IOStatus::IOError("the power is off");
+    if (!files_->locks.insert(normal(name)).second) return IOStatus::IOError("already locked");
+    *lock = new Lock(normal(name));
+    return IOStatus::OK();
+  }
+  IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions&, IODebugContext*) override {
+    const std::unique_ptr<Lock> held(static_cast<Lock*>(lock));
+    const std::lock_guard guard(files_->mutex);
+    files_->locks.erase(held->path);
+    return IOStatus::OK();
+  }
+  IOStatus GetTestDirectory(const IOOptions&, std::string* path, IODebugContext*) override {
+    *path = "/test";
+    return IOStatus::OK();
+  }
+  IOStatus GetAbsolutePath(const std::string& path, const IOOptions&, std::string* result,
+                           IODebugContext*) override {
+    *result = path;
+    return IOStatus::OK();
+  }
+  IOStatus NewLogger(const std::string&, const IOOptions&, std::shared_ptr<rocksdb::Logger>* result,
+                     IODebugContext*) override {
+    *result = std::make_shared<Silence>();
+    return IOStatus::OK();
+  }
+  IOStatus GetFreeSpace(const std::string&, const IOOptions&, std::uint64_t* bytes,
+                        IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    *bytes = files_->free_bytes;
+    return IOStatus::OK();
+  }
+  IOStatus IsDirectory(const std::string& path, const IOOptions&, bool* result,
+                       IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    *result = files_->folders.contains(normal(path));
+    return IOStatus::OK();
+  }
+
+ private:
+  struct Lock final : rocksdb::FileLock {
+    explicit Lock(std::string of) : path(std::move(of)) {}
+    std::string path;
+  };
+
+  class Silence final : public rocksdb::Logger {
+   public:
+    using rocksdb::Logger::Logv;
+    void Logv(const char*, va_list) override {}
+    std::size_t GetLogFileSize() const override { return 0; }
+  };
+
+  // What all kinds of open files share.
+  class Open {
+   public:
+    Open(std::shared_ptr<Files> files, NodePtr node, std::string path)
+        : files_(std::move(files)),
+          node_(std::move(node)),
+          path_(std::move(path)) {}
+
+   protected:
+    IOStatus read(std::uint64_t at, std::size_t size, Slice* result, char* scratch) const {
+      const std::lock_guard lock(files_->mutex);
+      const std::size_t from = std::min<std::size_t>(at, node_->bytes.size());
+      const std::size_t count = std::min(size, node_->bytes.size() - from);
+      std::memcpy(scratch, node_->bytes.data() + from, count);
+      *result = Slice(scratch, count);
+      return IOStatus::OK();
+    }
+    IOStatus sync() {
+      const std::lock_guard lock(files_->mutex);
+      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      if (files_->off) return IOStatus::IOError("the power went off");
+      if (!files_->failing_sync.empty() && path_.ends_with(files_->failing_sync)) {
+        files_->failing_sync.clear();
+        return IOStatus::IOError("a sync that fails");
+      }
+      node_->sync();
+      return IOStatus::OK();
+    }
+
+    std::shared_ptr<Files> files_;
+    NodePtr node_;
+    std::string path_;
+  };
+
+  class Sequential final : public rocksdb::FSSequentialFile, Open {
+   public:
+    using Open::Open;
+    IOStatus Read(std::size_t size, const IOOptions&, Slice* result, char* scratch,
+                  IODebugContext*) override {
+      IOStatus done = read(at_, size, result, scratch);
+      at_ += result->size();
+      return done;
+    }
+    IOStatus Skip(std::uint64_t count) override {
+      at_ += count;
+      return IOStatus::OK();
+    }
+
+   private:
+    std::uint64_t at_ = 0;
+  };
+
+  class RandomAccess final : public rocksdb::FSRandomAccessFile, Open {
+   public:
+    using Open::Open;
+    IOStatus Read(std::uint64_t at, std::size_t size, const IOOptions&, Slice* result,
+                  char* scratch, IODebugContext*) const override {
+      return read(at, size, result, scratch);
+    }
+  };
+
+  class RandomWrite final : public rocksdb::FSRandomRWFile, Open {
+   public:
+    using Open::Open;
+    IOStatus Write(std::uint64_t at, const Slice& data, const IOOptions&,
+                   IODebugContext*) override {
+      const std::lock_guard lock(files_->mutex);
+      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      if (at + data.size() > node_->bytes.size()) return IOStatus::NotSupported("no growing here");
+      node_->unsynced.push_back({at, node_->bytes.substr(at, data.size())});
+      node_->bytes.replace(at, data.size(), data.data(), data.size());
+      return IOStatus::OK();
+    }
+    IOStatus Read(std::uint64_t at, std::size_t size, const IOOptions&, Slice* result,
+                  char* scratch, IODebugContext*) const override {
+      return read(at, size, result, scratch);
+    }
+    IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+    IOStatus Sync(const IOOptions&, IODebugContext*) override { return sync(); }
+    IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+  };
+
+  class Writable final : public rocksdb::FSWritableFile, Open {
+   public:
+    using Open::Open;
+    using rocksdb::FSWritableFile::Append;
+    IOStatus Append(const Slice& data, const IOOptions&, IODebugContext*) override {
+      const std::lock_guard lock(files_->mutex);
+      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      if (files_->full) {
+        node_->bytes.append(data.data(), data.size() / 2);
+        return IOStatus::NoSpace("the disk is full");
+      }
+      node_->bytes.append(data.data(), data.size());
+      return IOStatus::OK();
+    }
+    IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+    IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+    IOStatus Sync(const IOOptions&, IODebugContext*) override { return sync(); }
+    bool IsSyncThreadSafe() const override { return true; }
+    std::uint64_t GetFileSize(const IOOptions&, IODebugContext*) override {
+      const std::lock_guard lock(files_->mutex);
+      return node_->bytes.size();
+    }
+  };
+
+  class Folder final : public rocksdb::FSDirectory {
+   public:
+    Folder(std::shared_ptr<Files> files, std::string path)
+        : files_(std::move(files)),
+          path_(std::move(path)) {}
+    IOStatus Fsync(const IOOptions&, IODebugContext*) override {
+      const std::lock_guard lock(files_->mutex);
+      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      if (files_->off) return IOStatus::IOError("the power went off");
+      files_->sync_folder(path_);
+      return IOStatus::OK();
+    }
+    IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+
+   private:
+    std::shared_ptr<Files> files_;
+    std::string path_;
+  };
+
+  template <class Kind, class Result>
+  IOStatus open(const std::string& name, Result* result) {
+    const std::lock_guard lock(files_->mutex);
+    if (files_->off) return IOStatus::IOError("the power is off");
+    NodePtr node = files_->find(normal(name));
+    if (!node) return missing(name);
+    *result = std::make_unique<Kind>(files_, std::move(node), normal(name));
+    return IOStatus::OK();
+  }
+
+  std::shared_ptr<Files> files_;
+};
+
+ForgetfulDisk::ForgetfulDisk() : files_(std::make_shared<Files>()) {}
+ForgetfulDisk::~ForgetfulDisk() = default;
+
+std::unique_ptr<rocksdb::Env> ForgetfulDisk::make_env() {
+  return rocksdb::NewCompositeEnv(std::make_shared<ForgetfulFileSystem>(files_));
+}
+
+void ForgetfulDisk::cut_after(std::uint64_t operations) {
+  const std::lock_guard lock(files_->mutex);
+  files_->operations_left = std::max<std::uint64_t>(operations, 1);
+}
+
+void ForgetfulDisk::cut_now() {
+  const std::lock_guard lock(files_->mutex);
+  files_->off = true;
+}
+
+bool ForgetfulDisk::is_off() const {
+  const std::lock_guard lock(files_->mutex);
+  return files_->off;
+}
+
+void ForgetfulDisk::power_on(std::mt19937_64& random) {
+  const std::lock_guard lock(files_->mutex);
+  std::size_t kept = Files::up_to(random, files_->pending.size());
+  while (kept < files_->pending.size() && files_->pending[kept].is_second)
+    ++kept;
+  for (std::size_t i = 0; i < kept; ++i)
+    files_->make_durable(files_->pending[i]);
+  files_->pending.clear();
+  files_->now.clear();
+  for (auto& [path, node] : files_->durable) {
+    node = Files::survivor(path, *node, random);
+    files_->now[path] = node;
+  }
+  files_->locks.clear();
+  files_->off = false;
+  files_->operations_left = std::numeric_limits<std::uint64_t>::max();
+}
+
+ForgetfulDisk::Image ForgetfulDisk::image() const {
+  const std::lock_guard lock(files_->mutex);
+  Image image;
+  for (const auto& [path, node] : files_->now)
+    image[path] = node->bytes;
+  return image;
+}
+
+void ForgetfulDisk::load(const Image& image) {
+  const std::lock_guard lock(files_->mutex);
+  files_->pending.clear();
+  files_->now.clear();
+  files_->locks.clear();
+  for (const auto& [path, bytes] : image) {
+    auto node = std::make_shared<Node>();
+    node->bytes = bytes;
+    node->sync();
+    files_->now[path] = std::move(node);
+    files_->folders.insert(folder_of(path));
+  }
+  files_->durable = files_->now;
+}
+
+void ForgetfulDisk::set_free_bytes(std::uint64_t bytes) {
+  const std::lock_guard lock(files_->mutex);
+  files_->free_bytes = bytes;
+}
+
+void ForgetfulDisk::fail_next_sync(const std::string& name_end) {
+  const std::lock_guard lock(files_->mutex);
+  files_->failing_sync = name_end;
+}
+
+void ForgetfulDisk::set_full(bool is_full) {
+  const std::lock_guard lock(files_->mutex);
+  files_->full = is_full;
+}
+
+}  // namespace ordo::testing_support

@@ -1,0 +1,64 @@
+// ForgetfulDisk: files in memory that lose what was not synced when the power is cut.
+//
+//   ForgetfulDisk disk;
+//   std::unique_ptr<rocksdb::Env> env = disk.make_env();
+//   disk.cut_after(17);           // the 17th write, sync, rename ... from now fails, and all after
+//   ... use env until disk.is_off() ...
+//   disk.power_on(random);        // what a disk may still have: no more than was synced is certain
+//
+// Bytes that were appended and not synced survive up to a random point, torn within a record; the
+// end of a log file may hold bytes nobody wrote. Overwritten places are old, new or half of each.
+// Creating, renaming and deleting are undone from a random one on, unless their folder was synced.
+// image() and load() take all files out and put them in, for copies and for damaging them.
+//
+// Threads: any thread; one lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+namespace rocksdb {
+class Env;
+}
+
+namespace ordo::testing_support {
+
+class ForgetfulDisk {
+ public:
+  using Image = std::map<std::string, std::string>;  // Path to content.
+
+  ForgetfulDisk();
+  ~ForgetfulDisk();
+  ForgetfulDisk(const ForgetfulDisk&) = delete;
+  ForgetfulDisk& operator=(const ForgetfulDisk&) = delete;
+
+  // Does not outlive the disk's files, which all environments share.
+  std::unique_ptr<rocksdb::Env> make_env();
+
+  void cut_after(std::uint64_t operations);
+  void cut_now();
+  bool is_off() const;
+  // REQUIRES: nothing that used the disk before is left.
+  void power_on(std::mt19937_64& random);
+
+  // As if all was synced.
+  Image image() const;
+  void load(const Image& image);
+
+  void set_free_bytes(std::uint64_t bytes);
+  // The next sync of a file whose name ends so fails, and only that one.
+  void fail_next_sync(const std::string& name_end);
+  // As long as set, nothing can be appended to any file: no space.
+  void set_full(bool is_full);
+
+ private:
+  friend class ForgetfulFileSystem;
+  struct Files;
+  std::shared_ptr<Files> files_;
+};
+
+}  // namespace ordo::testing_support
