@@ -35,6 +35,7 @@ struct PartitionOptions {
   std::size_t ready_bytes_max = 8u << 20;  // Read ahead for a subscription's consumers.
   std::size_t leases_max = 100'000;        // Of one subscription here, whatever its credit.
   std::size_t lease_bytes_max = 64u << 20;
+  std::size_t lanes_max = 1'000'000;      // Keys of one subscription with something unsettled.
   std::size_t spill_chunk_offsets = 512;  // Offsets in one spilled chunk.
   std::size_t read_messages_max = 1'000;  // Of one Read effect.
   std::size_t read_bytes_max = 1u << 20;

@@ -1,0 +1,222 @@
+// Subscription: one subscription in one partition: what of the log it has seen, which messages wait,
+// who holds which, and what is settled.
+//
+//   Subscription subscription(setup, common, state, now);
+//   subscription.open_consumer(open);
+//   subscription.grant(grant);
+//   subscription.acknowledge(acknowledge, step);
+//   subscription.pump(step);                       // at the end of every step: routes and delivers
+//
+// A message is routed when the cursor passes it: to its lane's tail if the lane is not empty, else
+// it is the head of a new lane. The cursor moves while a consumer has credit, so a backlog nobody
+// asks for stays in the store, and a blocked key never stops it. Leased messages are not held in
+// memory: a redelivery looks into the cache, or reads.
+//
+// What is where:  subscription.cc         consumers, deliveries, credit
+//                 subscription_route.cc   the cursor, reads, spilled tails
+//                 subscription_settle.cc  acks, nacks, expiries, the place of a lane
+//                 subscription_hold.cc    dead letters, parked and paused lanes, verbs
+//                 subscription_seek.cc    seek, retention
+//                 subscription_report.cc  blocked keys, stats
+//
+// Threads: one owner.
+// Bounds:  PartitionOptions: leases, lanes, bytes of tails. Reads under way: kLoadsMax.
+// Cost:    O(1) for each message, O(log leases) for its deadline.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ordo/broker/consumers.h"
+#include "ordo/broker/cursor_journal.h"
+#include "ordo/broker/lane_table.h"
+#include "ordo/broker/partition_common.h"
+#include "ordo/lane/deadline_heap.h"
+
+namespace ordo::broker {
+
+class Subscription {
+ public:
+  // `state`: what its rows say. `first`: the log begins there.
+  Subscription(SubscriptionSetup setup, PartitionCommon& common, const CursorState& state, Now now);
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  const SubscriptionSetup& setup() const { return setup_; }
+  const AckedIntervals& acked() const { return journal_.acked(); }
+  RowOwner owner() const { return journal_.owner(); }
+
+  void reconfigure(SubscriptionSetup setup, Step& step);
+  // Closes its consumers and takes its spilled tails away. Nothing may be called after it.
+  void detach(const Error& reason, Step& step);
+
+  void open_consumer(const OpenConsumer& open);
+  void grant(const GrantCredit& grant);
+  void close_consumer(const CloseConsumer& close, Step& step);
+
+  void acknowledge(const Acknowledge& acknowledge, Step& step);
+  void modify_deadline(const ModifyDeadline& modify, Step& step);
+
+  // Routes and delivers what can be, then credit and commits. At the end of every step.
+  void pump(Step& step);
+  void run_due(Step& step);
+  std::optional<TimePoint> next_due() const;
+
+  void rows_committed(const std::optional<Error>& error, Step& step);
+  void cursor_read(std::uint64_t serial, Result<ReadBatches>&& result, Step& step);
+  void lane_read(const TicketUse& use, Result<ReadBatches>&& result, Step& step);
+  void chunk_read(const TicketUse& use, const Result<std::string>& result, Step& step);
+  void dead_letter_done(const TicketUse& use, const std::optional<Error>& error, Step& step);
+
+  // Deliveries stop until the seek is committed; false: another one is under way, or must end first.
+  bool begin_seek(RequestNumber request, AckedIntervals target, Step& step);
+  bool can_seek() const { return !seek_ && dead_letters_under_way_ == 0; }
+  void seek_committed(const std::optional<Error>& error, Step& step);
+
+  // Messages below are too old.
+  void expire_below(Offset offset, Step& step);
+
+  void operate_key(const OperateKey& operate, Step& step);
+  std::vector<BlockedKey> blocked_keys(std::size_t count_max) const;
+  SubscriptionStats stats() const;
+  std::size_t memory_bytes() const;
+
+ private:
+  static constexpr std::size_t kLoadsMax = 256;
+  static constexpr std::chrono::seconds kRetryTime{1};  // Of reads and dead letters that failed.
+  static constexpr std::chrono::seconds kDeathTime{1};  // A dead stream's leases end so much later.
+  static constexpr std::size_t kRecentCount = 256;
+
+  enum class Settled : std::uint8_t { acked, dead_lettered, skipped, expired };
+
+  // subscription.cc
+  void deliver_all(Step& step);
+  bool deliver_ready(Step& step);
+  bool may_deliver_now(std::uint32_t lane, std::uint32_t item, bool& stop);
+  std::uint32_t choose_consumer(std::uint32_t lane);
+  void deliver(std::uint32_t item, const Message& message, std::uint32_t consumer, Step& step);
+  void send_outbox(Consumer& consumer, Step& step);
+  void balance_credit(Step& step);
+  void send_released(Step& step);
+  bool has_lease_room() const {
+    return lease_heap_.count() < common_.options.leases_max &&
+           leased_bytes_ < common_.options.lease_bytes_max;
+  }
+  bool has_unread() const { return cursor_ < common_.end; }
+  void release_untouched(ConsumerNumber consumer, Step& step);
+  void release_leases_of(std::uint32_t consumer, bool untouched_only, Step& step);
+
+  // subscription_route.cc
+  bool route_next(Step& step);
+  void route(const Message& message, Step& step);
+  Message next_unread();
+  void ask_for_cursor(Step& step);
+  std::uint32_t promote(std::uint32_t lane);
+  void begin_item(Item& item);
+  bool load_message(std::uint32_t lane, Offset offset, Step& step);
+  Message find_message(std::uint32_t lane, Offset offset);
+  void load_chunk(std::uint32_t lane, Step& step);
+  void spill_if_needed(Lane& lane, Step& step);
+
+  // subscription_settle.cc
+  SettleOutcome acknowledge_one(const AckId& id, Step& step);
+  SettleOutcome modify_one(const AckId& id, std::chrono::nanoseconds deadline, Step& step);
+  void settle(std::uint32_t item, Settled how, Step& step);
+  void fail(std::uint32_t item, Failure reason, Step& step);
+  void end_lease(std::uint32_t item);
+  void review(std::uint32_t lane, Step& step);
+  bool is_deliverable(std::uint32_t lane, Step& step);
+  void unlist(std::uint32_t lane);
+  void list_ready(std::uint32_t lane);
+  void list_waiting(std::uint32_t lane);
+  void begin_backoff(std::uint32_t lane, TimePoint due);
+  void end_backoff(std::uint32_t lane);
+  std::chrono::nanoseconds backoff_after(std::uint32_t failures) const;
+  auto lease_moved() {
+    return [this](std::uint32_t item, std::uint32_t place) { lanes_.item(item).place = place; };
+  }
+  auto backoff_moved() {
+    return [this](std::uint32_t lane, std::uint32_t place) { lanes_[lane].place = place; };
+  }
+
+  // subscription_hold.cc
+  bool counts_attempts() const;
+  std::uint32_t attempts_max() const;  // 0: no end.
+  bool is_exhausted(const Item& item) const {
+    return item.is_condemned || (attempts_max() > 0 && item.deliveries >= attempts_max());
+  }
+  void give_up_head(std::uint32_t lane, Step& step);
+  void send_dead_letter(std::uint32_t lane, Step& step);
+  void hold(std::uint32_t lane, LaneHold reason);
+  void release_hold(std::uint32_t lane);
+  Offset hold_position(const Lane& lane) const;
+  std::uint32_t find_operated(const OperateKey& operate) const;
+  std::optional<Error> operate_lane(std::uint32_t lane, OperateKey::Verb verb, Step& step);
+  std::optional<Error> prepare_head(std::uint32_t lane);
+  void restore_holds(const std::vector<HeldLaneRow>& holds, Now now);
+
+  // subscription_seek.cc
+  void forget_lanes(Step& step);
+  void forget_lane(std::uint32_t lane, Step& step);
+
+  SubscriptionSetup setup_;
+  PartitionCommon& common_;
+  CursorJournal journal_;
+  LaneTable lanes_;
+  LaneList ready_;    // Something can be delivered.
+  LaneList waiting_;  // The same, but only to the consumer that holds the rest of the window.
+  Consumers consumers_;
+  DeadlineHeap lease_heap_;
+  DeadlineHeap backoff_heap_;
+
+  Offset cursor_;
+  std::deque<std::shared_ptr<const MessageBatch>> read_ahead_;  // From the cursor on.
+  bool is_reading_ = false;
+  std::uint64_t read_serial_ = 0;
+  std::optional<TimePoint> read_again_at_;
+  std::size_t loads_ = 0;
+  std::unordered_map<std::uint32_t, Message> loaded_;  // Heads of lanes, read and not delivered.
+
+  std::uint64_t fence_counter_ = 0;
+  std::size_t leased_bytes_ = 0;
+  std::vector<std::uint32_t> outboxes_;    // Consumers with deliveries in this step.
+  std::vector<std::uint32_t> released_;    // Consumers whose leases ended in this step.
+  std::vector<std::uint32_t> waited_for_;  // Consumers a lane began to wait for in this step.
+  std::deque<std::pair<TimePoint, ConsumerNumber>> dead_consumers_;  // Released when due.
+  std::unordered_map<ConsumerNumber, std::uint32_t> closed_with_leases_;
+
+  // From before a restart or a seek that failed: how often messages may have been delivered.
+  std::map<std::uint64_t, std::uint32_t> earlier_attempts_;
+  Offset earlier_delivered_below_;
+  std::map<std::uint64_t, LaneHold> earlier_holds_;  // Of messages without key.
+
+  struct Recent {
+    Offset offset;
+    Fence fence;
+  };
+  std::vector<Recent> recent_;  // Settled not long ago, by their delivery.
+
+  struct Seek {
+    RequestNumber request;
+    AckedIntervals target;
+    std::vector<Effect> replies;
+    std::vector<HeldLaneRow> holds;  // To be put back if it fails.
+  };
+  std::optional<Seek> seek_;
+  std::size_t dead_letters_under_way_ = 0;
+  std::size_t parked_count_ = 0;
+
+  SubscriptionStats counts_;  // Those that only rise, and what waits.
+};
+
+}  // namespace ordo::broker

@@ -1,0 +1,228 @@
+// The cursor of a subscription, and how messages come into memory.
+#include <algorithm>
+#include <utility>
+
+#include "ordo/broker/filter.h"
+#include "ordo/broker/subscription.h"
+#include "ordo/core/check.h"
+
+namespace ordo::broker {
+namespace {
+
+Message message_in(const Result<ReadBatches>& result, Offset offset) {
+  if (!result) return {};
+  for (const std::shared_ptr<const MessageBatch>& batch : result->batches) {
+    if (offset >= batch->first_offset && offset < batch->end_offset())
+      return Message(batch, static_cast<std::uint32_t>(offset - batch->first_offset));
+  }
+  return {};
+}
+
+}  // namespace
+
+// Looks at the next message behind the cursor. False: there is none, or it must be read first.
+bool Subscription::route_next(Step& step) {
+  cursor_ = journal_.acked().first_open(cursor_);
+  if (!has_unread() || lanes_.lane_count() >= common_.options.lanes_max) return false;
+  while (!read_ahead_.empty() && read_ahead_.front()->end_offset() <= cursor_)
+    read_ahead_.pop_front();
+  const Message message = next_unread();
+  if (message) {
+    route(message, step);
+    return true;
+  }
+  if (!read_ahead_.empty() || common_.cache.covers(cursor_)) {  // A gap: it never existed.
+    const Offset next = read_ahead_.empty() ? cursor_.next() : read_ahead_.front()->first_offset;
+    journal_.acked().add(cursor_, next);
+    cursor_ = next;
+    return true;
+  }
+  ask_for_cursor(step);
+  return false;
+}
+
+Message Subscription::next_unread() {
+  if (read_ahead_.empty()) return common_.cache.find(cursor_);
+  const std::shared_ptr<const MessageBatch>& batch = read_ahead_.front();
+  if (cursor_ < batch->first_offset) return {};
+  return Message(batch, static_cast<std::uint32_t>(cursor_ - batch->first_offset));
+}
+
+void Subscription::route(const Message& message, Step& step) {
+  const Offset offset = message.offset();
+  cursor_ = offset.next();
+  if (setup_.filter && !setup_.filter->matches(message)) {
+    ++counts_.filtered;
+    journal_.acked().add(offset, cursor_);
+    return;
+  }
+  ++counts_.routed;
+  ++counts_.waiting;
+  std::uint32_t lane = kNoIndex;
+  const std::string_view key =
+      setup_.config.enable_message_ordering ? message.key() : std::string_view();
+  if (!key.empty()) {
+    const std::uint32_t hash = LaneTable::hash_of_key(key);
+    lane = lanes_.find(hash, key);
+    if (lane != kNoIndex) {
+      const bool was_empty = lanes_[lane].tail.empty();
+      common_.tails.push(lanes_[lane].tail, offset);
+      spill_if_needed(lanes_[lane], step);
+      if (was_empty) review(lane, step);
+      return;
+    }
+    lane = lanes_.open(hash, key, step.now.steady);
+  } else {
+    lane = lanes_.open(0, {}, step.now.steady);
+  }
+  const std::uint32_t index = lanes_.append_item(lane, offset);
+  Item& item = lanes_.item(index);
+  begin_item(item);
+  if (key.empty() && !earlier_holds_.empty()) {
+    const auto held = earlier_holds_.find(offset.value());
+    if (held != earlier_holds_.end()) {
+      hold(lane, held->second);
+      earlier_holds_.erase(held);
+    }
+  }
+  if (counts_attempts() || lanes_[lane].hold != LaneHold::none) {
+    review(lane, step);
+  } else {
+    deliver(index, message, consumers_.next(), step);
+  }
+}
+
+void Subscription::begin_item(Item& item) {
+  if (item.offset < earlier_delivered_below_) item.deliveries = 1;
+  if (earlier_attempts_.empty()) return;
+  const auto earlier = earlier_attempts_.find(item.offset.value());
+  if (earlier == earlier_attempts_.end()) return;
+  item.deliveries = std::max(item.deliveries, earlier->second);
+  item.asked_attempts = item.stored_attempts = item.deliveries;
+  item.has_row = true;
+  earlier_attempts_.erase(earlier);
+}
+
+// Makes the first of the tail an item. kNoIndex: it has been settled meanwhile.
+std::uint32_t Subscription::promote(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  const Offset offset = common_.tails.pop(lane.tail);
+  if (journal_.acked().contains(offset)) {
+    --counts_.waiting;
+    ++counts_.expired;
+    return kNoIndex;
+  }
+  const std::uint32_t item = lanes_.append_item(index, offset);
+  begin_item(lanes_.item(item));
+  return item;
+}
+
+void Subscription::spill_if_needed(Lane& lane, Step& step) {
+  if (!common_.tails.wants_to_spill(lane.tail)) return;
+  std::uint64_t chunk = lane.tail.spilled_first + lane.tail.spilled_chunks;
+  for (std::string& bytes : common_.tails.spill(lane.tail)) {
+    step.emit(WriteSpill{SpillKey{setup_.subscription, common_.address, lane.serial, chunk++},
+                         std::move(bytes)});
+  }
+}
+
+void Subscription::load_chunk(std::uint32_t index, Step& step) {
+  Lane& lane = lanes_[index];
+  unlist(index);
+  lane.phase = LanePhase::loading;
+  if (lane.is_chunk_loading) return;
+  lane.is_chunk_loading = true;
+  ++loads_;
+  const TicketNumber ticket =
+      common_.tickets.issue({TicketUse::Kind::spill, setup_.subscription, index, lane.serial});
+  step.emit(ReadSpill{ticket, SpillKey{setup_.subscription, common_.address, lane.serial,
+                                       lane.tail.spilled_first}});
+}
+
+void Subscription::chunk_read(const TicketUse& use, const Result<std::string>& result, Step& step) {
+  --loads_;
+  Lane& lane = lanes_[use.lane];
+  if (!lane.is_taken || lane.serial != use.serial) return;
+  lane.is_chunk_loading = false;
+  const bool is_refilled = result && common_.tails.front_is_spilled(lane.tail) &&
+                           common_.tails.refill(lane.tail, *result);
+  if (lane.phase != LanePhase::loading) return;
+  lane.phase = LanePhase::open;
+  if (!is_refilled) {
+    lane.last_failure = Failure::unreadable;
+    begin_backoff(use.lane, step.now.steady + kRetryTime);
+  }
+  review(use.lane, step);
+}
+
+void Subscription::ask_for_cursor(Step& step) {
+  if (is_reading_ || (read_again_at_ && *read_again_at_ > step.now.steady)) return;
+  read_again_at_.reset();
+  is_reading_ = true;
+  const TicketNumber ticket = common_.tickets.issue(
+      {TicketUse::Kind::read_cursor, setup_.subscription, kNoIndex, ++read_serial_});
+  step.emit(
+      Read{ticket, cursor_, common_.options.read_messages_max, common_.options.read_bytes_max});
+}
+
+void Subscription::cursor_read(std::uint64_t serial, Result<ReadBatches>&& result, Step& step) {
+  if (serial != read_serial_) return;  // A seek has put the cursor elsewhere.
+  is_reading_ = false;
+  if (!result || result->batches.empty()) {
+    read_again_at_ = step.now.steady + kRetryTime;
+    return;
+  }
+  for (std::shared_ptr<const MessageBatch>& batch : result->batches) {
+    common_.cache.keep(batch);
+    read_ahead_.push_back(std::move(batch));
+  }
+}
+
+Message Subscription::find_message(std::uint32_t lane, Offset offset) {
+  if (!loaded_.empty()) {
+    const auto loaded = loaded_.find(lane);
+    if (loaded != loaded_.end()) {
+      const Message message = std::move(loaded->second);
+      loaded_.erase(loaded);
+      if (message.offset() == offset) return message;
+    }
+  }
+  return common_.cache.find(offset);
+}
+
+// Has the head of a lane read. False: too many reads are under way.
+bool Subscription::load_message(std::uint32_t index, Offset offset, Step& step) {
+  if (loads_ >= kLoadsMax) return false;
+  Lane& lane = lanes_[index];
+  unlist(index);
+  lane.phase = LanePhase::loading;
+  ++loads_;
+  const TicketNumber ticket = common_.tickets.issue(
+      {TicketUse::Kind::read_lane, setup_.subscription, index, lane.serial, offset});
+  step.emit(Read{ticket, offset, 1, common_.options.read_bytes_max});
+  return true;
+}
+
+void Subscription::lane_read(const TicketUse& use, Result<ReadBatches>&& result, Step& step) {
+  --loads_;
+  if (result) {
+    for (const std::shared_ptr<const MessageBatch>& batch : result->batches)
+      common_.cache.keep(batch);
+  }
+  Lane& lane = lanes_[use.lane];
+  if (!lane.is_taken || lane.serial != use.serial || lane.phase != LanePhase::loading) return;
+  lane.phase = LanePhase::open;
+  const std::uint32_t item = lanes_.next_item(lane);
+  if (item != kNoIndex && lanes_.item(item).offset == use.offset) {
+    const Message message = message_in(result, use.offset);
+    if (message) {
+      loaded_[use.lane] = message;
+    } else {
+      lane.last_failure = Failure::unreadable;
+      begin_backoff(use.lane, step.now.steady + kRetryTime);
+    }
+  }
+  review(use.lane, step);
+}
+
+}  // namespace ordo::broker

@@ -1,0 +1,109 @@
+// How a subscription is put elsewhere, and how messages get too old for it.
+#include <algorithm>
+#include <utility>
+
+#include "ordo/broker/subscription.h"
+#include "ordo/core/check.h"
+
+namespace ordo::broker {
+
+void Subscription::forget_lane(std::uint32_t index, Step& step) {
+  Lane& lane = lanes_[index];
+  unlist(index);
+  if (lane.phase == LanePhase::backoff) end_backoff(index);
+  while (lane.first_item != kNoIndex) {
+    const std::uint32_t item = lane.first_item;
+    if (lanes_.item(item).is_leased) end_lease(item);
+    if (lanes_.item(item).deliveries > 0)
+      earlier_attempts_[lanes_.item(item).offset.value()] = lanes_.item(item).deliveries;
+    lanes_.remove_item(item);
+  }
+  if (lane.tail.spilled_chunks > 0) {
+    step.emit(EraseSpill{
+        SpillKey{setup_.subscription, common_.address, lane.serial, lane.tail.spilled_first},
+        lane.tail.spilled_chunks});
+  }
+  common_.tails.clear(lane.tail);
+  lanes_.erase(index);
+}
+
+// As after a restart: nothing is out, nothing is known beyond what is settled.
+void Subscription::forget_lanes(Step& step) {
+  for (std::uint32_t lane = 0; lane < lanes_.lane_index_end(); ++lane) {
+    if (lanes_[lane].is_taken) forget_lane(lane, step);
+  }
+  ORDO_CHECK(counts_.leased == 0);
+  counts_.routed -= counts_.waiting;
+  counts_.waiting = 0;
+  parked_count_ = 0;
+  loaded_.clear();
+  read_ahead_.clear();
+  is_reading_ = false;
+  read_again_at_.reset();
+  ++read_serial_;
+  recent_.clear();
+}
+
+bool Subscription::begin_seek(RequestNumber request, AckedIntervals target, Step& step) {
+  if (!can_seek()) return false;
+  std::vector<HeldLaneRow> holds;
+  for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
+    const Lane& lane = lanes_[index];
+    if (lane.is_taken && lane.hold != LaneHold::none)
+      holds.push_back({lane.key, hold_position(lane), lane.hold});
+  }
+  forget_lanes(step);
+  target.add(Offset(0), common_.first);
+  const TicketNumber ticket =
+      common_.tickets.issue({.kind = TicketUse::Kind::seek, .cursor = setup_.subscription});
+  step.emit(Commit{ticket, journal_.replacement(target)});
+  seek_ = Seek{request, std::move(target), journal_.abandon(), std::move(holds)};
+  return true;
+}
+
+void Subscription::seek_committed(const std::optional<Error>& error, Step& step) {
+  ORDO_CHECK(seek_.has_value());
+  Seek seek = std::move(*seek_);
+  seek_.reset();
+  if (error) {
+    journal_.acked().touch_all();
+    restore_holds(seek.holds, step.now);
+    for (Effect& reply : seek.replies)
+      journal_.confirm(std::move(reply), step);
+  } else {
+    journal_.replace(std::move(seek.target));
+    earlier_attempts_.clear();
+    earlier_delivered_below_ = Offset(0);
+    earlier_holds_.clear();
+    for (Effect& reply : seek.replies)
+      step.emit(std::move(reply));
+  }
+  cursor_ = journal_.acked().low_water();
+  step.emit(Sought{seek.request, error});
+}
+
+void Subscription::expire_below(Offset offset, Step& step) {
+  if (seek_ || offset <= journal_.acked().low_water()) return;
+  for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
+    Lane& lane = lanes_[index];
+    if (!lane.is_taken || lane.phase == LanePhase::dead_lettering) continue;
+    const std::uint64_t serial = lane.serial;
+    while (!lane.tail.empty() && !common_.tails.front_is_spilled(lane.tail) &&
+           common_.tails.front(lane.tail) < offset) {
+      common_.tails.pop(lane.tail);
+      --counts_.waiting;
+      ++counts_.expired;
+    }
+    // The lane may go with its last message.
+    while (lane.is_taken && lane.serial == serial && lane.first_item != kNoIndex &&
+           lanes_.item(lane.first_item).offset < offset) {
+      settle(lane.first_item, Settled::expired, step);
+    }
+    if (lane.is_taken && lane.serial == serial) review(index, step);
+  }
+  journal_.acked().add(Offset(0), offset);
+  journal_.settled(step.now.steady);
+  cursor_ = std::max(cursor_, offset);
+}
+
+}  // namespace ordo::broker
