@@ -4,12 +4,14 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <random>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/system_clock.h>
 
 namespace ordo::testing_support {
 namespace {
@@ -74,15 +76,31 @@ struct ForgetfulDisk::Files {
   std::set<std::string> locks;
   std::uint64_t operations_left = std::numeric_limits<std::uint64_t>::max();
   bool off = false;
+  std::map<std::string, NodePtr> survivors;  // Of the cut.
+  std::mt19937_64 random;
   bool full = false;
   std::uint64_t free_bytes = std::uint64_t{1} << 40;
   std::string failing_sync;
 
   // REQUIRES for all: mutex is held.
-  IOStatus operate() {
-    if (off) return IOStatus::IOError("the power is off");
-    if (--operations_left == 0) off = true;
-    return IOStatus::OK();
+  void operate() {
+    if (!off && --operations_left == 0) cut();
+  }
+  void cut() {
+    off = true;
+    std::size_t kept = up_to(random, pending.size());
+    while (kept < pending.size() && pending[kept].is_second)
+      ++kept;
+    survivors = durable;
+    for (std::size_t i = 0; i < kept; ++i) {
+      if (pending[i].node) {
+        survivors[pending[i].path] = pending[i].node;
+      } else {
+        survivors.erase(pending[i].path);
+      }
+    }
+    for (auto& [path, node] : survivors)
+      node = survivor(path, *node, random);
   }
   NodePtr find(const std::string& path) const {
     const auto found = now.find(path);
@@ -167,11 +185,16 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
-    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    files_->operate();
     auto node = std::make_shared<Node>();
     files_->change(normal(name), node);
     *result = std::make_unique<Writable>(files_, std::move(node), normal(name));
     return IOStatus::OK();
+  }
+  IOStatus ReopenWritableFile(const std::string& name, const FileOptions&,
+                              std::unique_ptr<rocksdb::FSWritableFile>* result,
+                              IODebugContext*) override {
+    return open<Writable>(name, result);
   }
   IOStatus NewDirectory(const std::string& name, const IOOptions&,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext*) override {
@@ -195,7 +218,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   IOStatus DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
     if (!files_->find(normal(name))) return missing(name);
-    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    files_->operate();
     files_->change(normal(name), nullptr);
     return IOStatus::OK();
   }
@@ -231,7 +254,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     const std::lock_guard lock(files_->mutex);
     const NodePtr node = files_->find(normal(from));
     if (!node) return missing(from);
-    if (IOStatus done = files_->operate(); !done.ok()) return done;
+    files_->operate();
     files_->change(normal(to), node);
     files_->change(normal(from), nullptr, true);
     return IOStatus::OK();
@@ -239,7 +262,6 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   IOStatus LockFile(const std::string& name, const IOOptions&, rocksdb::FileLock** lock,
                     IODebugContext*) override {
     const std::lock_guard guard(files_->mutex);
-    if (files_->off) return IOStatus::IOError("the power is off");
     if (!files_->locks.insert(normal(name)).second) return IOStatus::IOError("already locked");
     *lock = new Lock(normal(name));
     return IOStatus::OK();
@@ -309,8 +331,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     }
     IOStatus sync() {
       const std::lock_guard lock(files_->mutex);
-      if (IOStatus done = files_->operate(); !done.ok()) return done;
-      if (files_->off) return IOStatus::IOError("the power went off");
+      files_->operate();
       if (!files_->failing_sync.empty() && path_.ends_with(files_->failing_sync)) {
         files_->failing_sync.clear();
         return IOStatus::IOError("a sync that fails");
@@ -357,7 +378,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     IOStatus Write(std::uint64_t at, const Slice& data, const IOOptions&,
                    IODebugContext*) override {
       const std::lock_guard lock(files_->mutex);
-      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      files_->operate();
       if (at + data.size() > node_->bytes.size()) return IOStatus::NotSupported("no growing here");
       node_->unsynced.push_back({at, node_->bytes.substr(at, data.size())});
       node_->bytes.replace(at, data.size(), data.data(), data.size());
@@ -378,7 +399,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     using rocksdb::FSWritableFile::Append;
     IOStatus Append(const Slice& data, const IOOptions&, IODebugContext*) override {
       const std::lock_guard lock(files_->mutex);
-      if (IOStatus done = files_->operate(); !done.ok()) return done;
+      files_->operate();
       if (files_->full) {
         node_->bytes.append(data.data(), data.size() / 2);
         return IOStatus::NoSpace("the disk is full");
@@ -403,8 +424,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
           path_(std::move(path)) {}
     IOStatus Fsync(const IOOptions&, IODebugContext*) override {
       const std::lock_guard lock(files_->mutex);
-      if (IOStatus done = files_->operate(); !done.ok()) return done;
-      if (files_->off) return IOStatus::IOError("the power went off");
+      files_->operate();
       files_->sync_folder(path_);
       return IOStatus::OK();
     }
@@ -418,7 +438,6 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   template <class Kind, class Result>
   IOStatus open(const std::string& name, Result* result) {
     const std::lock_guard lock(files_->mutex);
-    if (files_->off) return IOStatus::IOError("the power is off");
     NodePtr node = files_->find(normal(name));
     if (!node) return missing(name);
     *result = std::make_unique<Kind>(files_, std::move(node), normal(name));
@@ -428,21 +447,41 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   std::shared_ptr<Files> files_;
 };
 
+namespace {
+
+// RocksDB waits a second after an error in the background, in case it goes away. This one does not.
+class Impatience final : public rocksdb::SystemClockWrapper {
+ public:
+  Impatience() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}
+  const char* Name() const override { return "Impatience"; }
+  void SleepForMicroseconds(int micros) override {
+    SystemClockWrapper::SleepForMicroseconds(std::min(micros, 100));
+  }
+};
+
+class ImpatientEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit ImpatientEnv(std::unique_ptr<rocksdb::Env> env) : EnvWrapper(std::move(env)) {
+    system_clock_ = std::make_shared<Impatience>();
+  }
+};
+
+}  // namespace
+
 ForgetfulDisk::ForgetfulDisk() : files_(std::make_shared<Files>()) {}
 ForgetfulDisk::~ForgetfulDisk() = default;
 
 std::unique_ptr<rocksdb::Env> ForgetfulDisk::make_env() {
-  return rocksdb::NewCompositeEnv(std::make_shared<ForgetfulFileSystem>(files_));
+  return std::make_unique<ImpatientEnv>(
+      rocksdb::NewCompositeEnv(std::make_shared<ForgetfulFileSystem>(files_)));
 }
 
-void ForgetfulDisk::cut_after(std::uint64_t operations) {
+void ForgetfulDisk::cut_after(std::uint64_t operations, std::uint64_t seed) {
   const std::lock_guard lock(files_->mutex);
-  files_->operations_left = std::max<std::uint64_t>(operations, 1);
-}
-
-void ForgetfulDisk::cut_now() {
-  const std::lock_guard lock(files_->mutex);
-  files_->off = true;
+  if (files_->off) return;
+  files_->random.seed(seed);
+  files_->operations_left = operations;
+  if (operations == 0) files_->cut();
 }
 
 bool ForgetfulDisk::is_off() const {
@@ -450,19 +489,10 @@ bool ForgetfulDisk::is_off() const {
   return files_->off;
 }
 
-void ForgetfulDisk::power_on(std::mt19937_64& random) {
+void ForgetfulDisk::power_on() {
   const std::lock_guard lock(files_->mutex);
-  std::size_t kept = Files::up_to(random, files_->pending.size());
-  while (kept < files_->pending.size() && files_->pending[kept].is_second)
-    ++kept;
-  for (std::size_t i = 0; i < kept; ++i)
-    files_->make_durable(files_->pending[i]);
+  files_->now = files_->durable = std::exchange(files_->survivors, {});
   files_->pending.clear();
-  files_->now.clear();
-  for (auto& [path, node] : files_->durable) {
-    node = Files::survivor(path, *node, random);
-    files_->now[path] = node;
-  }
   files_->locks.clear();
   files_->off = false;
   files_->operations_left = std::numeric_limits<std::uint64_t>::max();

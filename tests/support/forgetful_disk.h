@@ -2,9 +2,12 @@
 //
 //   ForgetfulDisk disk;
 //   std::unique_ptr<rocksdb::Env> env = disk.make_env();
-//   disk.cut_after(17);           // the 17th write, sync, rename ... from now fails, and all after
-//   ... use env until disk.is_off() ...
-//   disk.power_on(random);        // what a disk may still have: no more than was synced is certain
+//   disk.cut_after(17, seed);     // before the 17th write, sync, rename ... from now
+//   ... use env until disk.is_off(); what is written from then on is for nothing ...
+//   disk.power_on();              // what a disk may still have: only what was synced is certain
+//
+// Whoever uses the disk does not notice the cut, as a process does not: it is gone. Here it goes on
+// in a world that is thrown away, so that no error of the disk is tested by mistake.
 //
 // Bytes that were appended and not synced survive up to a random point, torn within a record; the
 // end of a log file may hold bytes nobody wrote. Overwritten places are old, new or half of each.
@@ -18,7 +21,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 
 namespace rocksdb {
@@ -39,11 +41,11 @@ class ForgetfulDisk {
   // Does not outlive the disk's files, which all environments share.
   std::unique_ptr<rocksdb::Env> make_env();
 
-  void cut_after(std::uint64_t operations);
-  void cut_now();
+  void cut_after(std::uint64_t operations, std::uint64_t seed);
+  void cut_now(std::uint64_t seed) { cut_after(0, seed); }
   bool is_off() const;
-  // REQUIRES: nothing that used the disk before is left.
-  void power_on(std::mt19937_64& random);
+  // REQUIRES: it is off, and nothing that used the disk before is left.
+  void power_on();
 
   // As if all was synced.
   Image image() const;

@@ -31,6 +31,8 @@ struct CommitChain {
   }
   bool has_gap() const { return missing_first != 0; }
   void append(const CommitChain& later);
+  // Of another family of the same database: what either lacks is missing.
+  void join(const CommitChain& other);
 
   std::string encode() const;
   static std::optional<CommitChain> decode(std::string_view value);

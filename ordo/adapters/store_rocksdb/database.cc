@@ -54,7 +54,6 @@ rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.recycle_log_file_num = 0;
   options.track_and_verify_wals_in_manifest = true;
-  options.atomic_flush = true;  // So that all families go back to the same commit, if any does.
   options.db_write_buffer_size = 2 * given.write_buffer_bytes;
   options.max_total_wal_size = 4 * given.write_buffer_bytes;
   options.max_open_files = given.open_files_max;
@@ -104,7 +103,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOption
   for (const char* name : kFamilies)
     families.emplace_back(name, small);
   families[1].options = log;
-  families[4].options.merge_operator = std::make_shared<ChainOperator>();
+  for (const std::size_t chained : {2, 3, 4})
+    families[chained].options.merge_operator = std::make_shared<ChainOperator>();
   return families;
 }
 
@@ -164,25 +164,47 @@ Database::~Database() {
   db_->Close();
 }
 
-Result<std::optional<std::string>> Database::meta_value(const std::string& key) const {
+Result<std::optional<std::string>> Database::value_of(rocksdb::ColumnFamilyHandle* family,
+                                                      const std::string& key) const {
   std::string value;
-  const rocksdb::Status got = db_->Get(read_options(), meta(), key, &value);
+  const rocksdb::Status got = db_->Get(read_options(), family, key, &value);
   if (got.IsNotFound()) return std::optional<std::string>();
   if (!got.ok()) return error_of(got, "cannot read what the database says of itself");
   return std::optional<std::string>(std::move(value));
 }
 
+void Database::append_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const {
+  const std::string value = chain.encode();
+  for (rocksdb::ColumnFamilyHandle* family : {index(), state(), meta()})
+    write.Merge(family, kChainKey, value);
+}
+
 Result<std::optional<CommitChain>> Database::chain() const {
-  const Result<std::optional<std::string>> value = meta_value(chain_key());
-  if (!value) return value.error();
-  if (!*value) return std::optional<CommitChain>();
-  const std::optional<CommitChain> chain = CommitChain::decode(**value);
-  if (!chain) return Error{ErrorCode::data_loss, "the row of the commits cannot be understood"};
-  return chain;
+  std::optional<CommitChain> whole;
+  bool is_first = true;
+  for (rocksdb::ColumnFamilyHandle* family : {index(), state(), meta()}) {
+    Result<std::optional<std::string>> value = value_of(family, kChainKey);
+    if (!value) return value.error();
+    std::optional<CommitChain> chain;
+    if (*value) {
+      chain = CommitChain::decode(**value);
+      if (!chain) return Error{ErrorCode::data_loss, "the row of the commits cannot be understood"};
+    }
+    if (is_first) {
+      whole = chain;
+    } else if (whole.has_value() != chain.has_value()) {
+      return Error{ErrorCode::data_loss,
+                   "'" + family->GetName() + "' does not hold the commits that others hold"};
+    } else if (whole) {
+      whole->join(*chain);
+    }
+    is_first = false;
+  }
+  return whole;
 }
 
 Result<std::optional<StoreRow>> Database::store_row() const {
-  const Result<std::optional<std::string>> value = meta_value(store_key());
+  const Result<std::optional<std::string>> value = value_of(meta(), store_key());
   if (!value) return value.error();
   if (!*value) return std::optional<StoreRow>();
   const std::optional<StoreRow> row = decode_store_row(**value);

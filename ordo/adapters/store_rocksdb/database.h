@@ -53,7 +53,9 @@ class Database {
   // REQUIRES: not read_only.
   rocksdb::ColumnFamilyHandle* spill() const { return families_[5]; }
 
-  // Nothing if there is none: a database that was just created.
+  // Adds a commit to the chain: in every family but the log, whose rows the index accounts for.
+  void append_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const;
+  // Nothing if there is none: a database that was just created. Has a gap if any family has.
   Result<std::optional<CommitChain>> chain() const;
   Result<std::optional<StoreRow>> store_row() const;
 
@@ -63,16 +65,15 @@ class Database {
  private:
   Database() = default;
   Status renew_spill(const DatabaseOptions& options);
-  Result<std::optional<std::string>> meta_value(const std::string& key) const;
+  Result<std::optional<std::string>> value_of(rocksdb::ColumnFamilyHandle* family,
+                                              const std::string& key) const;
 
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
-// Where the chain of commits stands in `meta`.
-inline std::string chain_key() {
-  return "N";
-}
+// Where the chain of commits stands: before every other row.
+inline const std::string kChainKey(1, '\0');
 
 // Every read checks what it reads.
 rocksdb::ReadOptions read_options();

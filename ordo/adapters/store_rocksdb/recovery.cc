@@ -51,6 +51,7 @@ Result<broker::Recovered> read_all(const Database& database) {
   if (!read) return read.error();
   read =
       for_each(database, database.state(), "", [&](std::string_view key, std::string_view value) {
+        if (key == kChainKey) return true;
         std::optional<broker::RowKey> parsed = parse_state_key(key);
         if (!parsed) return false;
         found.rows.emplace(std::move(*parsed), value);

@@ -11,6 +11,7 @@
 #include "ordo/adapters/store_rocksdb/data_directory.h"
 #include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/adapters/store_rocksdb/disk_space.h"
+#include "ordo/adapters/store_rocksdb/log_file_order.h"
 #include "ordo/adapters/store_rocksdb/log_reader.h"
 #include "ordo/adapters/store_rocksdb/log_trimmer.h"
 #include "ordo/adapters/store_rocksdb/recovery.h"
@@ -40,10 +41,11 @@ std::uint64_t random_name() {
 
 class RocksdbStore final : public broker::Store {
  public:
-  RocksdbStore(const StoreOptions& options, std::unique_ptr<DirectoryLock> lock,
-               std::unique_ptr<DirectoryMarks> marks, std::unique_ptr<Database> database,
-               const DirectoryPaths& paths)
+  RocksdbStore(const StoreOptions& options, std::unique_ptr<rocksdb::Env> env,
+               std::unique_ptr<DirectoryLock> lock, std::unique_ptr<DirectoryMarks> marks,
+               std::unique_ptr<Database> database, const DirectoryPaths& paths)
       : options_(options),
+        env_(std::move(env)),
         clock_(options.clock != nullptr ? *options.clock : system_clock()),
         lock_(std::move(lock)),
         marks_(std::move(marks)),
@@ -79,6 +81,7 @@ class RocksdbStore final : public broker::Store {
   void close();
 
   const StoreOptions options_;
+  const std::unique_ptr<rocksdb::Env> env_;  // May be null: the database uses another one.
   Clock& clock_;
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<DirectoryMarks> marks_;
@@ -91,6 +94,9 @@ class RocksdbStore final : public broker::Store {
   StoreRow row_;
   bool recovered_ = false;
   bool must_resume_ = false;  // RocksDB ran out of space and takes no writes until told.
+
+  std::mutex log_mutex_;     // Taken before mutex_. Guards the log file and:
+  bool log_is_bad_ = false;  // A write to the log file, or its sync, failed.
 
   mutable std::mutex mutex_;  // Guards what follows.
   PartitionTable table_;
@@ -200,20 +206,29 @@ Status RocksdbStore::write(StagedCommit& staged) {
                  : fail(error);
     }
     must_resume_ = false;
+    const std::lock_guard log_lock(log_mutex_);
+    log_is_bad_ = false;  // There is a new one.
   }
+  // With an error in it the log file must not be synced: RocksDB ends the process.
+  const std::lock_guard log_lock(log_mutex_);
   // Two steps: a log file that has no room has a record that is not whole, which is never read. If
   // the sync fails nobody knows what is on the disk.
   const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &staged.write());
   if (written.IsNoSpace()) {
     must_resume_ = true;
+    log_is_bad_ = true;
     return error_of(written, "no room on the disk");
   }
-  if (!written.ok()) return fail(error_of(written, "cannot write a commit"));
+  if (!written.ok()) {
+    log_is_bad_ = true;
+    return fail(error_of(written, "cannot write a commit"));
+  }
   if (options_.sync != SyncPolicy::commit) return {};
   const rocksdb::Status synced = database_->db().SyncWAL();
   if (!synced.ok()) {
     Error error = error_of(synced, "cannot sync a commit");
     error.code = ErrorCode::unavailable;
+    log_is_bad_ = true;
     return fail(error);
   }
   const std::lock_guard lock(mutex_);
@@ -263,8 +278,11 @@ void RocksdbStore::sync_now() {
     if (testifies) witnessed_ = clock_.now();
   }
   if (options_.sync == SyncPolicy::interval) {
+    const std::lock_guard log_lock(log_mutex_);
+    if (log_is_bad_) return;
     const rocksdb::Status synced = database_->db().SyncWAL();
     if (!synced.ok()) {
+      log_is_bad_ = true;
       fail(error_of(synced, "cannot sync the commits of the last interval"));
       return;
     }
@@ -428,11 +446,11 @@ Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
   rocksdb::Env& env = options.env != nullptr ? *options.env : *rocksdb::Env::Default();
   const DirectoryPaths paths{options.directory,
                              options.witness.value_or(usual_witness(options.directory))};
-  const DatabaseOptions database_options{.path = paths.database(),
-                                         .write_buffer_bytes = options.write_buffer_bytes,
-                                         .cache_bytes = options.cache_bytes,
-                                         .open_files_max = options.open_files_max,
-                                         .env = options.env};
+  DatabaseOptions database_options{.path = paths.database(),
+                                   .write_buffer_bytes = options.write_buffer_bytes,
+                                   .cache_bytes = options.cache_bytes,
+                                   .open_files_max = options.open_files_max,
+                                   .env = options.env};
   if (const rocksdb::Status made = env.CreateDirIfMissing(options.directory); !made.ok())
     return error_of(made, "cannot create the data directory " + options.directory);
   Result<std::unique_ptr<DirectoryLock>> lock = DirectoryLock::take(env, paths);
@@ -442,11 +460,17 @@ Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
   if (Status whole = judge(*found, paths); !whole) return whole.error();
   Result<std::unique_ptr<DirectoryMarks>> marks = DirectoryMarks::open(env, paths);
   if (!marks) return marks.error();
+  std::unique_ptr<rocksdb::Env> ordered;
+  if (options.sync != SyncPolicy::commit) {
+    ordered = order_log_files(env);
+    database_options.env = ordered.get();
+  }
   Result<std::unique_ptr<Database>> database = Database::open(
       database_options, found->is_new ? Database::Mode::create : Database::Mode::existing);
   if (!database) return database.error();
-  return std::unique_ptr<broker::Store>(std::make_unique<RocksdbStore>(
-      options, std::move(*lock), std::move(*marks), std::move(*database), paths));
+  return std::unique_ptr<broker::Store>(
+      std::make_unique<RocksdbStore>(options, std::move(ordered), std::move(*lock),
+                                     std::move(*marks), std::move(*database), paths));
 }
 
 }  // namespace ordo::store_rocksdb

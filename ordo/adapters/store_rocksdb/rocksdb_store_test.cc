@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,9 +35,9 @@ class MemoryRig final : public StoreRig {
     return store ? std::move(*store) : nullptr;
   }
   void crash(std::unique_ptr<Store> store) override {
-    disk_.cut_now();
+    disk_.cut_now(1);
     store.reset();
-    disk_.power_on(random_);
+    disk_.power_on();
   }
   bool set_full(bool is_full) override {
     disk_.set_free_bytes(is_full ? 1'000 : std::uint64_t{1} << 40);
@@ -52,7 +51,6 @@ class MemoryRig final : public StoreRig {
  private:
   ForgetfulDisk disk_;
   std::unique_ptr<rocksdb::Env> env_ = disk_.make_env();
-  std::mt19937_64 random_{1};
   StoreOptions options_;
 };
 

@@ -22,7 +22,7 @@ StagedCommit::StagedCommit(const Database& database, const PartitionTable& table
 void StagedCommit::add(broker::CommitBatch& batch) {
   for (broker::CommitOp& op : batch)
     std::visit([this](auto& each) { add_op(each); }, op);
-  write_.Merge(database_.meta(), chain_key(), chain_.encode());
+  database_.append_chain(write_, chain_);
 }
 
 void StagedCommit::apply(PartitionTable& table) const {
