@@ -17,10 +17,10 @@ namespace ordo::broker {
 using Labels = std::map<std::string, std::string>;
 
 struct TopicConfig {
-  std::string name;  // projects/{project}/topics/{topic}
-  Labels labels;
-  std::uint32_t partitions = 4;                       // 1 to 64; fixed at creation.
-  std::optional<std::chrono::nanoseconds> retention;  // Kept for replay even if acknowledged.
+  std::string name = {};  // projects/{project}/topics/{topic}
+  Labels labels = {};
+  std::uint32_t partitions = 4;                            // 1 to 64; fixed at creation.
+  std::optional<std::chrono::nanoseconds> retention = {};  // Kept for replay even if acknowledged.
   bool strict_keys = false;  // Refuses keys when no subscription of it keeps order.
 };
 
@@ -30,7 +30,7 @@ struct RetryPolicy {
 };
 
 struct DeadLetterPolicy {
-  std::string topic;  // Its name.
+  std::string topic = {};  // Its name.
   std::uint32_t max_delivery_attempts = 5;
 };
 
@@ -43,9 +43,9 @@ enum class FailurePolicy : std::uint8_t {
 };
 
 struct SubscriptionConfig {
-  std::string name;   // projects/{project}/subscriptions/{subscription}
-  std::string topic;  // Its name; "_deleted-topic_" once that is deleted.
-  Labels labels;
+  std::string name = {};   // projects/{project}/subscriptions/{subscription}
+  std::string topic = {};  // Its name; "_deleted-topic_" once that is deleted.
+  Labels labels = {};
   std::chrono::nanoseconds ack_deadline = std::chrono::seconds(10);
   bool enable_message_ordering = false;
   bool enable_exactly_once_delivery = false;
@@ -54,9 +54,9 @@ struct SubscriptionConfig {
   std::chrono::nanoseconds message_retention = std::chrono::hours(7 * 24);
   std::optional<std::chrono::nanoseconds> expiration_ttl =
       std::chrono::hours(31 * 24);  // None: never.
-  std::string filter;
-  std::optional<RetryPolicy> retry_policy;  // None: at once.
-  std::optional<DeadLetterPolicy> dead_letter_policy;
+  std::string filter = {};
+  std::optional<RetryPolicy> retry_policy = {};  // None: at once.
+  std::optional<DeadLetterPolicy> dead_letter_policy = {};
   // From labels (ordo-ordered-window, ordo-failure-policy, ordo-park-attempts, ordo-skip-after).
   std::uint32_t ordered_window = 1;
   FailurePolicy failure_policy = FailurePolicy::block;  // dead_letter if there is such a policy.
@@ -65,10 +65,10 @@ struct SubscriptionConfig {
 };
 
 struct SnapshotConfig {
-  std::string name;   // projects/{project}/snapshots/{snapshot}
-  std::string topic;  // Its name.
-  Labels labels;
-  WallTime expire_time;
+  std::string name = {};   // projects/{project}/snapshots/{snapshot}
+  std::string topic = {};  // Its name.
+  Labels labels = {};
+  WallTime expire_time = {};
 };
 
 }  // namespace ordo::broker
