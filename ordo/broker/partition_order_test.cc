@@ -328,7 +328,7 @@ TEST(PartitionOrderTest, IdsRiseAcrossRestartsAndFencesWithEveryDelivery) {
     last_id = id;
     rig.restart();
     rig.consume();
-    rig.publish("k", {"more " + std::to_string(round)});
+    rig.publish("k", {numbered("more ", round)});
   }
 }
 
@@ -356,7 +356,7 @@ TEST(PartitionOrderTest, AThousandBlockedKeysDoNotStopOthersAndTheirTailsLeaveMe
   // Keys take turns, so that offsets of a key do not follow each other.
   for (int round = 0; round < 100; ++round) {
     for (int key = 0; key < 200; ++key)
-      rig.publish("key" + std::to_string(key), {std::to_string(key) + "/" + std::to_string(round)});
+      rig.publish(numbered("key", key), {std::to_string(key) + "/" + std::to_string(round)});
   }
   rig.texts();
   rig.publish("free", {"free"});

@@ -54,6 +54,11 @@ inline SubscriptionSetup dead_lettering(std::uint32_t attempts_max) {
   return setup;
 }
 
+inline std::string numbered(std::string text, int number) {
+  text += std::to_string(number);
+  return text;
+}
+
 class PartitionRig {
  public:
   struct Received {
