@@ -205,7 +205,7 @@ TEST_F(PoolStressTest, CountersArePlausibleWhileItemsFailAndFlow) {
                        .on_error = [](const Number&, std::exception_ptr) {}});
       std::atomic<bool> enough = false;
       Background onlooker([&] { expect_plausible_counters(pool, enough); });
-      EXPECT_EQ(run_free(pool, 2, 2, 3'000), 2'000u);
+      EXPECT_EQ(run_free(pool, 2, 2, 1'200), 800u);
       enough = true;
       expect_conserved(pool.stats());
     }
