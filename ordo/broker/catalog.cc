@@ -78,10 +78,11 @@ void Catalog::drop() {
 void Catalog::perform(const Edit& edit) {
   if (const auto* topic = std::get_if<CatalogTopic>(&edit)) {
     topics_[topic->number] = *topic;
-    if (topic->is_deleted) {
-      topics_by_name_.erase(topic->config.name);
-    } else {
+    if (!topic->is_deleted) {
       topics_by_name_[topic->config.name] = topic->number;
+    } else if (const auto named = topics_by_name_.find(topic->config.name);
+               named != topics_by_name_.end() && named->second == topic->number) {
+      topics_by_name_.erase(named);  // Another topic may have the name by now.
     }
   } else if (const auto* subscription = std::get_if<CatalogSubscription>(&edit)) {
     CatalogSubscription& entry = subscriptions_[subscription->config.name];

@@ -194,6 +194,7 @@ TEST_F(CatalogTest, ANewTopicOfTheSameNameIsAnother) {
               ElementsAre(subscription("new")));
   restart();
   EXPECT_EQ(catalog_.topics().size(), 2u);
+  EXPECT_EQ(catalog_.get_topic(topic("orders"))->number, TopicNumber(2));
 }
 
 TEST_F(CatalogTest, ListsComeInPagesOfAProject) {
