@@ -78,7 +78,20 @@ Examples:
   source <(ordo completion bash)
 )";
 
-const std::vector<std::string> kCommands = {"map", "gateway", "gateway-client", "completion"};
+constexpr const char* kStoreExamples = R"(
+The broker that uses DIRECTORY must be stopped.
+
+Examples:
+  ordo doctor /var/lib/ordo
+  ordo repair /var/lib/ordo --accept-loss
+      only when doctor told what is missing and there is no better copy; make a copy first
+
+Exit status:
+  0  healthy, or repaired      1  damaged, and the damage was named      255  another error
+)";
+
+const std::vector<std::string> kCommands = {"map",    "gateway", "gateway-client",
+                                            "doctor", "repair",  "completion"};
 
 // The options as typed; build_map() turns them into MapOptions.
 struct Typed {
@@ -217,6 +230,13 @@ void add_client_options(CLI::App& client, ClientOptions& options) {
       ->check(CLI::Range(1, 1'024));  // More, and both ends might wait to be read.
 }
 
+void add_store_options(CLI::App& command, StoreWords& words) {
+  command.add_option("DIRECTORY", words.directory, "Where a broker keeps its data")->required();
+  command.add_option("--witness", words.witness, "The file beside it (default: DIRECTORY.witness)")
+      ->type_name("FILE");
+  command.footer(kStoreExamples);
+}
+
 // Says how a command is called, where the library would leave out what comes before and after.
 class UsageFormatter : public CLI::Formatter {
  public:
@@ -235,10 +255,13 @@ struct Program {
   CLI::App* map = nullptr;
   CLI::App* gateway = nullptr;
   CLI::App* client = nullptr;
+  CLI::App* doctor = nullptr;
+  CLI::App* repair = nullptr;
   CLI::App* completion = nullptr;
   Typed typed;
   GatewayWords gateway_words;
   ClientOptions client_options;
+  StoreWords store_words;
   std::string shell;
 
   Program() {
@@ -262,6 +285,11 @@ struct Program {
     client->formatter(std::make_shared<UsageFormatter>("ordo gateway-client [OPTIONS] < LINES"));
     client->footer(kClientExamples);
     add_client_options(*client, client_options);
+    doctor = app.add_subcommand("doctor", "Say whether all data of a broker is there");
+    add_store_options(*doctor, store_words);
+    repair = app.add_subcommand("repair", "Make damaged data of a broker usable again");
+    add_store_options(*repair, store_words);
+    repair->add_flag("--accept-loss", store_words.accept_loss, "Go on without what is missing");
     completion = app.add_subcommand("completion", "Print a completion script for bash or zsh");
     completion->add_option("SHELL", shell, "bash or zsh")
         ->required()
@@ -274,7 +302,7 @@ struct Program {
 
   // The subcommand that was named, or the program as a whole.
   const CLI::App& asked() const {
-    for (const CLI::App* command : {map, gateway, client, completion}) {
+    for (const CLI::App* command : {map, gateway, client, doctor, repair, completion}) {
       if (command->parsed()) return *command;
     }
     return app;
@@ -435,7 +463,7 @@ Invocation build_map(const Typed& typed, std::vector<std::string> command) {
 }
 
 CompletionOption completion_option(const CLI::Option& option) {
-  static const std::set<std::string> kFiles{"joblog", "dlq", "output", "config"};
+  static const std::set<std::string> kFiles{"joblog", "dlq", "output", "config", "witness"};
   CompletionOption described;
   for (const std::string& name : option.get_snames())
     described.names.push_back("-" + name);
@@ -533,6 +561,11 @@ Invocation parse_command_line(const std::vector<std::string>& arguments) {
   if (program.client->parsed()) {
     wanted.what = Invocation::What::gateway_client;
     wanted.client = std::move(program.client_options);
+    return wanted;
+  }
+  if (program.doctor->parsed() || program.repair->parsed()) {
+    wanted.what = program.doctor->parsed() ? Invocation::What::doctor : Invocation::What::repair;
+    wanted.store = std::move(program.store_words);
     return wanted;
   }
   return print(completion_script(program));

@@ -104,5 +104,18 @@ TEST(CommandLineTest, TheVersionNamesCompilerAndBuild) {
   EXPECT_TRUE(has(wanted.text, "("));
 }
 
+TEST(CommandLineTest, DoctorAndRepairTakeADirectory) {
+  const Invocation doctor = parse({"doctor", "/data", "--witness", "/other/data.witness"});
+  EXPECT_EQ(doctor.what, Invocation::What::doctor);
+  EXPECT_EQ(doctor.store.directory, "/data");
+  EXPECT_EQ(doctor.store.witness, "/other/data.witness");
+  const Invocation repair = parse({"repair", "--accept-loss", "/data"});
+  EXPECT_EQ(repair.what, Invocation::What::repair);
+  EXPECT_TRUE(repair.store.accept_loss);
+  EXPECT_FALSE(parse({"repair", "/data"}).store.accept_loss);
+  EXPECT_TRUE(has(complaint({"doctor"}), "DIRECTORY"));
+  EXPECT_TRUE(has(complaint({"doctor", "/data", "--accept-loss"}), "--accept-loss"));
+}
+
 }  // namespace
 }  // namespace ordo::app

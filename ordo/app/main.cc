@@ -8,6 +8,7 @@
 #include "ordo/app/command_line.h"
 #include "ordo/app/gateway_command.h"
 #include "ordo/app/map_command.h"
+#include "ordo/app/store_command.h"
 #include "ordo/app/write_all.h"
 
 namespace {
@@ -33,6 +34,10 @@ int main(int argc, char** argv) {
       return ordo::app::run_gateway(wanted.gateway);
     case ordo::app::Invocation::What::gateway_client:
       return ordo::app::run_gateway_client(wanted.client);
+    case ordo::app::Invocation::What::doctor:
+      return ordo::app::run_doctor(wanted.store);
+    case ordo::app::Invocation::What::repair:
+      return ordo::app::run_repair(wanted.store);
     case ordo::app::Invocation::What::print:
       return ordo::app::write_all(STDOUT_FILENO, wanted.text) == 0 ? 0 : ordo::app::kExitError;
     case ordo::app::Invocation::What::complain:

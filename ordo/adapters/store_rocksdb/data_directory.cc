@@ -20,18 +20,6 @@ Error loss(std::string what) {
   return {ErrorCode::data_loss, std::move(what) + kWayOn};
 }
 
-// The process that holds a lock, for the message; empty if that cannot be found out.
-std::string holder_of(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool known = ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0;
-  ::close(file);
-  return known ? " (process " + std::to_string(lock.l_pid) + ")" : "";
-}
-
 bool has_database_files(rocksdb::Env& env, const std::string& path) {
   std::vector<std::string> names;
   return env.GetChildren(path, &names).ok() && !names.empty();
@@ -56,10 +44,15 @@ std::string shortfall(const Mark& mark, const std::string& where, const CommitCh
 
 }  // namespace
 
-std::string usual_witness(std::string directory) {
-  while (directory.size() > 1 && directory.ends_with('/'))
-    directory.pop_back();
-  return directory + ".witness";
+std::string holder_of(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool known = ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0;
+  ::close(file);
+  return known ? " (process " + std::to_string(lock.l_pid) + ")" : "";
 }
 
 Result<std::unique_ptr<DirectoryLock>> DirectoryLock::take(rocksdb::Env& env,

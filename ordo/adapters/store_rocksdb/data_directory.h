@@ -17,6 +17,7 @@
 #include <string>
 
 #include "ordo/adapters/store_rocksdb/database.h"
+#include "ordo/adapters/store_rocksdb/directory_care.h"
 #include "ordo/adapters/store_rocksdb/watermark.h"
 #include "ordo/core/result.h"
 
@@ -36,9 +37,6 @@ struct DirectoryPaths {
   std::string database() const { return directory + "/db"; }
 };
 
-// Where the witness of `directory` stands unless told otherwise: beside it.
-std::string usual_witness(std::string directory);
-
 // Held from take() to destruction. failed_precondition: somebody else holds it.
 class DirectoryLock {
  public:
@@ -53,6 +51,9 @@ class DirectoryLock {
   rocksdb::Env& env_;
   rocksdb::FileLock* lock_;
 };
+
+// " (process 123)" if another process holds the lock at `path`; else empty.
+std::string holder_of(const std::string& path);
 
 // What a directory says of itself.
 struct Inspection {

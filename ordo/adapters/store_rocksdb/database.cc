@@ -67,7 +67,6 @@ rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   options.keep_log_file_num = 2;
   options.max_log_file_size = 4 << 20;
-  options.avoid_unnecessary_blocking_io = true;
   if (mode == Database::Mode::read_only) options.info_log = std::make_shared<NoLog>();
   return options;
 }
@@ -85,11 +84,14 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOption
   small.max_write_buffer_number = 4;
   small.target_file_size_base = 8 << 20;
   small.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  small.disable_auto_compactions = false;
+  // One level of tables, each younger than the next: what a repair can put together again.
+  small.compaction_style = rocksdb::kCompactionStyleUniversal;
+  small.num_levels = 1;
 
   // Keys only rise and nothing is overwritten: tables are moved to the next level as they are and
   // stay there until retention drops them whole. Nothing is ever rewritten.
   rocksdb::ColumnFamilyOptions log = small;
+  log.compaction_style = rocksdb::kCompactionStyleLevel;
   log.num_levels = 2;
   log.level0_file_num_compaction_trigger = 2;
   log.level0_slowdown_writes_trigger = 1'000'000;
@@ -141,6 +143,26 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, M
   return database;
 }
 
+Status Database::salvage(const DatabaseOptions& given) {
+  rocksdb::Env& env = given.env != nullptr ? *given.env : *rocksdb::Env::Default();
+  // RocksDB would make tables of the log files too, of which some hold the same as other tables,
+  // and would then refuse its own work.
+  const std::string aside = given.path + "/lost";
+  std::vector<std::string> names;
+  rocksdb::Status done = env.CreateDirIfMissing(aside);
+  if (done.ok()) done = env.GetChildren(given.path, &names);
+  for (const std::string& name : names) {
+    if (done.ok() && name.ends_with(".log"))
+      done = env.RenameFile(given.path + "/" + name, aside + "/" + name);
+  }
+  if (done.ok()) {
+    done =
+        rocksdb::RepairDB(given.path, database_options(given, Mode::create), family_options(given));
+  }
+  if (!done.ok()) return error_of(done, "cannot put the database together again");
+  return {};
+}
+
 // What was spilled belongs to a process that is gone.
 Status Database::renew_spill(const DatabaseOptions& given) {
   if (families_.size() > kSpill) {
@@ -179,6 +201,12 @@ void Database::append_chain(rocksdb::WriteBatch& write, const CommitChain& chain
     write.Merge(family, kChainKey, value);
 }
 
+void Database::reset_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const {
+  const std::string value = chain.encode();
+  for (rocksdb::ColumnFamilyHandle* family : {index(), state(), meta()})
+    write.Put(family, kChainKey, value);
+}
+
 Result<std::optional<CommitChain>> Database::chain() const {
   std::optional<CommitChain> whole;
   bool is_first = true;
@@ -210,6 +238,21 @@ Result<std::optional<StoreRow>> Database::store_row() const {
   const std::optional<StoreRow> row = decode_store_row(**value);
   if (!row) return Error{ErrorCode::data_loss, "the row of the store cannot be understood"};
   return row;
+}
+
+Result<std::size_t> Database::erase_each(rocksdb::ColumnFamilyHandle* family,
+                                         const std::string& begin, const std::string& end,
+                                         rocksdb::WriteBatch& write, std::size_t count_max) const {
+  rocksdb::ReadOptions options = read_options();
+  const rocksdb::Slice limit(end);
+  options.iterate_upper_bound = &limit;
+  const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(options, family));
+  std::size_t count = 0;
+  for (rows->Seek(begin); rows->Valid() && count < count_max; rows->Next(), ++count)
+    write.Delete(family, rows->key());
+  if (!rows->status().ok())
+    return error_of(rows->status(), "cannot find the rows of '" + family->GetName() + "' to erase");
+  return count;
 }
 
 Status Database::flush() {

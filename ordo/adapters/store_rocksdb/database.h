@@ -41,6 +41,9 @@ class Database {
   };
 
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options, Mode mode);
+  // Makes a database of the tables that can be read. The other ones, and the log files, are put
+  // aside, in its folder `lost`.
+  static Status salvage(const DatabaseOptions& options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -55,9 +58,18 @@ class Database {
 
   // Adds a commit to the chain: in every family but the log, whose rows the index accounts for.
   void append_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const;
+  // The chain begins anew with `chain`, after a repair.
+  void reset_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const;
   // Nothing if there is none: a database that was just created. Has a gap if any family has.
   Result<std::optional<CommitChain>> chain() const;
   Result<std::optional<StoreRow>> store_row() const;
+
+  // Adds a deletion to `write` for each row from `begin` to before `end`, at most `count_max`; how
+  // many there were. One by one: this RocksDB's iterators free memory twice when a table is damaged
+  // and another one has a deleted range.
+  Result<std::size_t> erase_each(rocksdb::ColumnFamilyHandle* family, const std::string& begin,
+                                 const std::string& end, rocksdb::WriteBatch& write,
+                                 std::size_t count_max = ~std::size_t{0}) const;
 
   // Puts all that is in memory into tables, so that the next start has nothing to replay.
   Status flush();

@@ -108,6 +108,14 @@ Result<std::optional<IndexedBatch>> LogReader::batch_at(PartitionAddress partiti
   return rows.current();
 }
 
+Result<std::optional<IndexedBatch>> LogReader::kept_batch_at(PartitionAddress partition,
+                                                             Offset offset) const {
+  Result<std::optional<IndexedBatch>> found = batch_at(partition, offset);
+  while (found && *found && (*found)->row.is_lost())
+    found = batch_at(partition, (*found)->end());
+  return found;
+}
+
 Result<std::optional<IndexedBatch>> LogReader::last_batch(PartitionAddress partition) const {
   IndexCursor rows(database_, partition);
   rows.seek_last();
@@ -145,6 +153,10 @@ Result<ReadBatches> LogReader::read(PartitionAddress partition, const RecoveredP
     const Result<std::optional<IndexedBatch>> found = next_batch(rows, partition, reached, state);
     if (!found) return or_until_here(std::move(result), found.error());
     const IndexedBatch& at = **found;
+    if (at.row.is_lost()) {
+      reached = at.end();
+      continue;
+    }
     const std::uint64_t wanted = at.end() - std::max(reached, at.first_offset);
     if (!result.batches.empty() &&
         (messages + wanted > messages_max || bytes + at.row.bytes > bytes_max))

@@ -42,6 +42,9 @@ class LogReader {
   // The batch that holds `offset`, or the first one after it; nothing if there is none.
   Result<std::optional<IndexedBatch>> batch_at(broker::PartitionAddress partition,
                                                broker::Offset offset) const;
+  // As batch_at(), but skips what is lost for good.
+  Result<std::optional<IndexedBatch>> kept_batch_at(broker::PartitionAddress partition,
+                                                    broker::Offset offset) const;
   // The last one; nothing if there is none.
   Result<std::optional<IndexedBatch>> last_batch(broker::PartitionAddress partition) const;
 

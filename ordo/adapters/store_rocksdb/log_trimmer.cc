@@ -14,12 +14,18 @@ namespace ordo::store_rocksdb {
 
 using broker::MessageId;
 
+namespace {
+
+constexpr std::size_t kRowsOfAWrite = 1'000;
+
+}  // namespace
+
 Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
   const LogReader reader(database_);
   MessageId needed = next_id;
   for (const auto& [partition, state] : table) {
     if (state.first >= state.end) continue;
-    const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
+    const Result<std::optional<IndexedBatch>> oldest = reader.kept_batch_at(partition, state.first);
     if (!oldest) return oldest.error();
     if (*oldest) needed = std::min(needed, (*oldest)->row.first_id);
   }
@@ -42,20 +48,26 @@ Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
 
 Status LogTrimmer::erase_index(const PartitionTable& table) {
   const LogReader reader(database_);
-  rocksdb::WriteBatch write;
   for (const auto& [partition, state] : table) {
     const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
     if (!oldest) return oldest.error();
     const broker::Offset below = *oldest ? (*oldest)->first_offset : state.end;
     broker::Offset& erased = erased_[partition];
     if (below <= erased) continue;
-    write.DeleteRange(database_.index(), index_key(partition, erased), index_key(partition, below));
+    std::size_t count = kRowsOfAWrite;
+    while (count == kRowsOfAWrite) {
+      rocksdb::WriteBatch write;
+      const Result<std::size_t> found =
+          database_.erase_each(database_.index(), index_key(partition, erased),
+                               index_key(partition, below), write, kRowsOfAWrite);
+      if (!found) return found.error();
+      count = *found;
+      // If a crash undoes it, it is done again.
+      const rocksdb::Status written = database_.db().Write(rocksdb::WriteOptions(), &write);
+      if (!written.ok()) return error_of(written, "cannot erase what was trimmed from the index");
+    }
     erased = below;
   }
-  if (write.Count() == 0) return {};
-  // If a crash undoes it, it is done again.
-  const rocksdb::Status written = database_.db().Write(rocksdb::WriteOptions(), &write);
-  if (!written.ok()) return error_of(written, "cannot erase what was trimmed from the index");
   return {};
 }
 

@@ -149,7 +149,7 @@ Result<Recovered> RocksdbStore::recover() {
   StagedCommit staged(*database_, table_, chain_);
   staged.write().Put(database_->meta(), store_key(), encode_store_row(row_));
   CommitBatch nothing;
-  staged.add(nothing);
+  static_cast<void>(staged.add(nothing));
   rocksdb::WriteOptions synced;
   synced.sync = true;
   const rocksdb::Status written = database_->db().Write(synced, &staged.write());
@@ -181,7 +181,7 @@ Status RocksdbStore::commit(CommitBatch& batch) {
     return Error{ErrorCode::resource_exhausted, space_.message()};
   }
   StagedCommit staged(*database_, table_, chain_);  // Only commits change these two.
-  staged.add(batch);
+  if (Status added = staged.add(batch); !added) return fail(added.error());
   if (Status written = write(staged); !written) return written;
   {
     const std::lock_guard lock(mutex_);

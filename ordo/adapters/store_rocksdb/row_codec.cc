@@ -245,6 +245,13 @@ std::string encode_log_header(PartitionAddress partition, const MessageBatch& ba
   return header;
 }
 
+std::optional<PartitionAddress> log_row_partition(std::string_view value) {
+  ByteReader in(value);
+  const PartitionAddress partition = take_address(in);
+  if (!in.ok()) return std::nullopt;
+  return partition;
+}
+
 Result<std::shared_ptr<MessageBatch>> decode_log_row(std::string_view value,
                                                      PartitionAddress partition) {
   ByteReader in(value);

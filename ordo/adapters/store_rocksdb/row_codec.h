@@ -61,13 +61,16 @@ std::optional<LogKey> parse_log_key(std::string_view key);
 // -------------------------------------------------------------------------------------- values
 
 // Where a batch stands in the log. Offsets from previous_end to the batch's first never existed:
-// so a batch that is missing before it is noticed.
+// so a batch that is missing before it is noticed. A repair puts a row without an id where messages
+// were lost, and that was accepted.
 struct IndexRow {
-  broker::MessageId first_id;
+  broker::MessageId first_id;  // 0: these offsets are lost for good.
   std::uint32_t count = 0;
   std::uint64_t bytes = 0;
   WallTime publish_time;
   broker::Offset previous_end;
+
+  bool is_lost() const { return first_id == broker::MessageId(); }
 };
 std::string encode_index_row(const IndexRow& row);
 std::optional<IndexRow> decode_index_row(std::string_view value);
@@ -87,6 +90,8 @@ std::optional<StoreRow> decode_store_row(std::string_view value);
 // The part of a log row before the bodies; the bodies are batch.bytes as they are.
 std::string encode_log_header(broker::PartitionAddress partition, const broker::MessageBatch& batch,
                               broker::MessageId first_id);
+// Whom a log row belongs to, if it is one at all. Not yet checked.
+std::optional<broker::PartitionAddress> log_row_partition(std::string_view value);
 // Checks the header's checksum, every bound, and every body against its checksum from publish.
 Result<std::shared_ptr<broker::MessageBatch>> decode_log_row(std::string_view value,
                                                              broker::PartitionAddress partition);

@@ -19,10 +19,16 @@ StagedCommit::StagedCommit(const Database& database, const PartitionTable& table
       table_(table),
       chain_(CommitChain::one(chain.last + 1, chain.next_id)) {}
 
-void StagedCommit::add(broker::CommitBatch& batch) {
+Status StagedCommit::add(broker::CommitBatch& batch) {
+  remembers_keys_ = std::any_of(batch.begin(), batch.end(), [](const broker::CommitOp& op) {
+    return std::holds_alternative<broker::EraseRows>(op) ||
+           std::holds_alternative<broker::ErasePartition>(op);
+  });
   for (broker::CommitOp& op : batch)
     std::visit([this](auto& each) { add_op(each); }, op);
   database_.append_chain(write_, chain_);
+  if (error_) return *error_;
+  return {};
 }
 
 void StagedCommit::apply(PartitionTable& table) const {
@@ -66,12 +72,12 @@ void StagedCommit::add_op(broker::Append& op) {
   const rocksdb::Slice value_parts[] = {header, batch.bytes};
   write_.Put(database_.log(), rocksdb::SliceParts(key_parts, 1),
              rocksdb::SliceParts(value_parts, 2));
-  write_.Put(database_.index(), index_key(op.partition, batch.first_offset),
-             encode_index_row({.first_id = first_id,
-                               .count = count,
-                               .bytes = batch.bytes.size(),
-                               .publish_time = batch.publish_time,
-                               .previous_end = state.end}));
+  put(database_.index(), index_key(op.partition, batch.first_offset),
+      encode_index_row({.first_id = first_id,
+                        .count = count,
+                        .bytes = batch.bytes.size(),
+                        .publish_time = batch.publish_time,
+                        .previous_end = state.end}));
   state.end = batch.end_offset();
   state.last_publish_time = batch.publish_time;
   chain_.next_id += count;
@@ -79,7 +85,7 @@ void StagedCommit::add_op(broker::Append& op) {
 }
 
 void StagedCommit::add_op(broker::PutRow& op) {
-  write_.Put(database_.state(), state_key(op.key), op.value);
+  put(database_.state(), state_key(op.key), op.value);
 }
 
 void StagedCommit::add_op(broker::EraseRow& op) {
@@ -119,8 +125,19 @@ void StagedCommit::add_op(broker::ErasePartition& op) {
   has_trim_ = true;
 }
 
+void StagedCommit::put(rocksdb::ColumnFamilyHandle* family, std::string key,
+                       const std::string& value) {
+  write_.Put(family, key, value);
+  if (remembers_keys_) put_keys_.emplace(family->GetID(), std::move(key));
+}
+
 void StagedCommit::erase_prefix(rocksdb::ColumnFamilyHandle* family, const std::string& prefix) {
-  write_.DeleteRange(family, prefix, end_of_prefix(prefix));
+  const std::string end = end_of_prefix(prefix);
+  const Result<std::size_t> erased = database_.erase_each(family, prefix, end, write_);
+  if (!erased && !error_) error_ = erased.error();
+  for (auto each = put_keys_.lower_bound({family->GetID(), prefix});
+       each != put_keys_.end() && each->first == family->GetID() && each->second < end; ++each)
+    write_.Delete(family, each->second);
 }
 
 }  // namespace ordo::store_rocksdb

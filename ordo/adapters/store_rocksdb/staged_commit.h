@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "ordo/adapters/store_rocksdb/commit_chain.h"
 #include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/broker/store.h"
+#include "ordo/core/result.h"
 
 namespace ordo::store_rocksdb {
 
@@ -33,7 +35,8 @@ class StagedCommit {
   // `table` stays as it is until apply(). `chain` is the newest commit.
   StagedCommit(const Database& database, const PartitionTable& table, const CommitChain& chain);
 
-  void add(broker::CommitBatch& batch);
+  // Errors: what is to be erased cannot be read.
+  Status add(broker::CommitBatch& batch);
 
   rocksdb::WriteBatch& write() { return write_; }
   const CommitChain& chain() const { return chain_; }
@@ -56,6 +59,7 @@ class StagedCommit {
 
   broker::RecoveredPartition* find(broker::PartitionAddress partition);
   broker::RecoveredPartition& find_or_make(broker::PartitionAddress partition);
+  void put(rocksdb::ColumnFamilyHandle* family, std::string key, const std::string& value);
   void erase_prefix(rocksdb::ColumnFamilyHandle* family, const std::string& prefix);
 
   const Database& database_;
@@ -67,6 +71,10 @@ class StagedCommit {
   std::vector<std::pair<std::shared_ptr<broker::MessageBatch>, broker::MessageId>> ids_;
   std::vector<std::string> spill_prefixes_;
   bool has_trim_ = false;
+  // Only where something is erased by its beginning: what this commit itself put before.
+  bool remembers_keys_ = false;
+  std::set<std::pair<std::uint32_t, std::string>> put_keys_;
+  std::optional<Error> error_;
 };
 
 }  // namespace ordo::store_rocksdb

@@ -1,0 +1,287 @@
+#include "ordo/adapters/store_rocksdb/repair.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <rocksdb/env.h>
+#include <rocksdb/write_batch.h>
+
+#include "ordo/adapters/store_rocksdb/examination.h"
+#include "ordo/adapters/store_rocksdb/log_reader.h"
+#include "ordo/adapters/store_rocksdb/recovery.h"
+#include "ordo/adapters/store_rocksdb/rocksdb_error.h"
+#include "ordo/adapters/store_rocksdb/staged_commit.h"
+
+namespace ordo::store_rocksdb {
+namespace {
+
+using broker::MessageId;
+using broker::Offset;
+using broker::PartitionAddress;
+using broker::RecoveredPartition;
+
+// Rows of cursors may name offsets that are gone. New messages begin so far above the last one that
+// is known that none of them is taken for acknowledged.
+constexpr std::uint32_t kOffsetStride = std::uint32_t{1} << 31;
+
+// A database that opens, and whose small families can be read to the end.
+Result<std::unique_ptr<Database>> open_readable(const DatabaseOptions& options,
+                                                Database::Mode mode) {
+  Result<std::unique_ptr<Database>> database = Database::open(options, mode);
+  if (!database) return database;
+  if (Result<broker::Recovered> all = read_all(**database); !all) return all.error();
+  for (rocksdb::ColumnFamilyHandle* family :
+       {(*database)->index(), (*database)->state(), (*database)->meta()}) {
+    const std::unique_ptr<rocksdb::Iterator> rows(
+        (*database)->db().NewIterator(read_options(), family));
+    for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+    }
+    if (!rows->status().ok()) return error_of(rows->status(), "not all rows can be read");
+  }
+  return database;
+}
+
+// Writes the index of one partition again: what can be read, and what is given up.
+class IndexRepair {
+ public:
+  IndexRepair(const Database& database, rocksdb::WriteBatch& write)
+      : database_(database),
+        write_(write) {}
+
+  // The next batch. Offsets before `known_end` that were not kept are given up.
+  void keep(PartitionAddress partition, IndexedBatch at, Offset known_end) {
+    if (known_end > reached_) give_up(partition, known_end - reached_);
+    at.row.previous_end = reached_;
+    write_.Put(database_.index(), index_key(partition, at.first_offset), encode_index_row(at.row));
+    time_ = at.row.publish_time;
+    reached_ = at.end();
+  }
+  void give_up(PartitionAddress partition, std::uint64_t count) {
+    lost_ += count;
+    while (count > 0) {
+      const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kOffsetStride));
+      write_.Put(database_.index(), index_key(partition, reached_),
+                 encode_index_row({.first_id = MessageId(),
+                                   .count = part,
+                                   .bytes = 0,
+                                   .publish_time = time_,
+                                   .previous_end = reached_}));
+      reached_ = reached_ + part;
+      count -= part;
+    }
+  }
+  void begin(const RecoveredPartition& state) {
+    reached_ = state.first;
+    time_ = state.last_publish_time;
+    lost_ = 0;
+  }
+  Offset reached() const { return reached_; }
+  WallTime time() const { return time_; }
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  const Database& database_;
+  rocksdb::WriteBatch& write_;
+  Offset reached_;
+  WallTime time_;
+  std::uint64_t lost_ = 0;
+};
+
+using FoundBatches = std::map<PartitionAddress, std::map<Offset, IndexedBatch>>;
+
+// All batches of the log, from the log alone: its rows say what they are.
+Result<FoundBatches> batches_of_log(const Database& database) {
+  FoundBatches found;
+  const std::unique_ptr<rocksdb::Iterator> rows(
+      database.db().NewIterator(read_options(), database.log()));
+  for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+    const std::string_view value = rows->value().ToStringView();
+    const std::optional<PartitionAddress> partition = log_row_partition(value);
+    if (!partition) continue;
+    const Result<std::shared_ptr<broker::MessageBatch>> batch = decode_log_row(value, *partition);
+    if (!batch) continue;
+    found[*partition][(*batch)->first_offset] = {
+        (*batch)->first_offset,
+        {.first_id = (*batch)->first_id,
+         .count = static_cast<std::uint32_t>((*batch)->count()),
+         .bytes = (*batch)->bytes.size(),
+         .publish_time = (*batch)->publish_time,
+         .previous_end = (*batch)->first_offset}};
+  }
+  if (!rows->status().ok()) return error_of(rows->status(), "the log cannot be read");
+  return found;
+}
+
+// All batches that the index knows and the log still has.
+Result<FoundBatches> batches_of_index(const Database& database, const broker::Recovered& all) {
+  FoundBatches found;
+  const LogReader reader(database);
+  for (const auto& [partition, state] : all.partitions) {
+    Offset at = state.first;
+    while (true) {
+      const Result<std::optional<IndexedBatch>> batch = reader.batch_at(partition, at);
+      if (!batch) return batch.error();
+      if (!*batch) break;
+      at = (*batch)->end();
+      if ((*batch)->row.is_lost() || !reader.fetch(partition, **batch)) continue;
+      found[partition][(*batch)->first_offset] = **batch;
+    }
+  }
+  return found;
+}
+
+// The index, the partitions, the chain and the row of the store, as they are from now on.
+class Rebuild {
+ public:
+  Rebuild(Database& database, const Inspection& before, RepairLines& lines)
+      : database_(database),
+        before_(before),
+        lines_(lines) {}
+
+  Result<Mark> run(bool from_log) {
+    Result<broker::Recovered> all = read_all(database_);
+    if (!all) return all.error();
+    Result<FoundBatches> found =
+        from_log ? batches_of_log(database_) : batches_of_index(database_, *all);
+    if (!found) return found.error();
+    for (const auto& [partition, batches] : *found)
+      all->partitions.try_emplace(partition);
+    const Result<std::size_t> erased = database_.erase_each(database_.index(), std::string(2, '\0'),
+                                                            std::string(64, '\xff'), write_);
+    if (!erased) return erased.error();
+    for (auto& [partition, state] : all->partitions)
+      rebuild(partition, state, (*found)[partition]);
+    return finish();
+  }
+
+ private:
+  void rebuild(PartitionAddress partition, RecoveredPartition state,
+               const std::map<Offset, IndexedBatch>& batches) {
+    IndexRepair index(database_, write_);
+    index.begin(state);
+    std::uint64_t kept = 0;
+    for (const auto& [offset, batch] : batches) {
+      if (batch.end() <= state.first) continue;
+      // Without an index nobody knows which gaps were always there: all are given up.
+      index.keep(partition, batch, std::min(batch.row.previous_end, batch.first_offset));
+      next_id_ = std::max(next_id_, batch.row.first_id.value() + batch.row.count);
+      kept += batch.row.count;
+    }
+    if (state.end > index.reached()) index.give_up(partition, state.end - index.reached());
+    const std::uint64_t lost = index.lost();
+    index.give_up(partition, kOffsetStride);
+    state.end = index.reached();
+    state.last_publish_time = index.time();
+    write_.Put(database_.meta(), partition_key(partition), encode_partition_row(state));
+    std::string line = "partition " + std::to_string(partition.index) + " of topic " +
+                       std::to_string(partition.topic.value()) + ": " + std::to_string(kept) +
+                       " messages kept";
+    if (lost > 0) line += ", offsets given up: " + std::to_string(lost);
+    lines_.push_back(std::move(line));
+  }
+
+  Result<Mark> finish() {
+    Mark mark;
+    mark.has_database = true;
+    const auto raise = [&](const std::optional<Mark>& other) {
+      if (!other) return;
+      mark.directory_id = std::max(mark.directory_id, other->directory_id);
+      mark.start_number = std::max(mark.start_number, other->start_number);
+      mark.commit_number = std::max(mark.commit_number, other->commit_number);
+      next_id_ = std::max(next_id_, other->next_id);
+    };
+    raise(before_.watermark);
+    raise(before_.witness);
+    StoreRow row;
+    if (const auto stored = database_.store_row(); stored && *stored) row = **stored;
+    if (const auto chain = database_.chain(); chain && *chain) {
+      mark.commit_number = std::max(mark.commit_number, (*chain)->last);
+      next_id_ = std::max(next_id_, (*chain)->next_id);
+    }
+    mark.directory_id = std::max({mark.directory_id, row.directory_id, std::uint64_t{1}});
+    mark.start_number = std::max(mark.start_number, row.start_number);
+    ++mark.commit_number;
+    mark.next_id = next_id_;
+    row.directory_id = mark.directory_id;
+    row.start_number = mark.start_number;
+    write_.Put(database_.meta(), store_key(), encode_store_row(row));
+    CommitChain chain = CommitChain::one(mark.commit_number, mark.next_id);
+    database_.reset_chain(write_, chain);
+    rocksdb::WriteOptions synced;
+    synced.sync = true;
+    const rocksdb::Status written = database_.db().Write(synced, &write_);
+    if (!written.ok()) return error_of(written, "cannot write what was repaired");
+    if (Status flushed = database_.flush(); !flushed) return flushed.error();
+    return mark;
+  }
+
+  Database& database_;
+  const Inspection& before_;
+  RepairLines& lines_;
+  rocksdb::WriteBatch write_;
+  std::uint64_t next_id_ = 1;
+};
+
+// What the marks say, as far as they can be read.
+Inspection marks_of(rocksdb::Env& env, const DirectoryPaths& paths) {
+  Inspection found;
+  if (Result<std::optional<Mark>> mark = Watermark::read(env, paths.watermark()); mark)
+    found.watermark = *mark;
+  if (paths.witness.empty()) return found;
+  if (Result<std::optional<Mark>> mark = Watermark::read(env, paths.witness); mark)
+    found.witness = *mark;
+  return found;
+}
+
+Status write_marks(rocksdb::Env& env, const DirectoryPaths& paths, const Mark& mark) {
+  if (Status made = Watermark::create(env, paths.watermark(), mark); !made) return made;
+  if (paths.witness.empty()) return {};
+  return Watermark::create(env, paths.witness, mark);
+}
+
+}  // namespace
+
+Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& options) {
+  rocksdb::Env& env = options.env != nullptr ? *options.env : *rocksdb::Env::Default();
+  if (!env.FileExists(paths.directory).ok()) {
+    return Error{ErrorCode::not_found, "there is no directory " + paths.directory};
+  }
+  Result<std::unique_ptr<DirectoryLock>> lock = DirectoryLock::take(env, paths);
+  if (!lock) return lock.error();
+  const Examination found = examine_locked(paths, options.env);
+  if (found.problems.empty()) return RepairLines{"nothing is wrong; nothing was changed"};
+  RepairLines lines = found.problems;
+  if (found.is_missing || !options.accept_loss) {
+    std::string text;
+    for (const std::string& problem : found.problems)
+      text += problem + "\n";
+    if (!found.is_missing)
+      text += "nothing was changed; with --accept-loss what is missing is given up";
+    return Error{ErrorCode::failed_precondition, text};
+  }
+  const DatabaseOptions database_options{.path = paths.database(), .env = options.env};
+  const Inspection marks = marks_of(env, paths);
+  bool from_log = false;
+  Result<std::unique_ptr<Database>> database =
+      open_readable(database_options, Database::Mode::existing);
+  if (!database) {
+    lines.push_back(
+        "the database is put together again from the tables that can be read; the others "
+        "and the log files are in " +
+        paths.database() + "/lost");
+    if (Status saved = Database::salvage(database_options); !saved) return saved.error();
+    from_log = true;
+    database = open_readable(database_options, Database::Mode::create);
+    if (!database) return database.error();
+  }
+  Result<Mark> mark = Rebuild(**database, marks, lines).run(from_log);
+  if (!mark) return mark.error();
+  database->reset();
+  if (Status marked = write_marks(env, paths, *mark); !marked) return marked.error();
+  lines.push_back("repaired; the next start goes on from here");
+  return lines;
+}
+
+}  // namespace ordo::store_rocksdb
