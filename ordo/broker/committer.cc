@@ -28,10 +28,10 @@ bool appends(const CommitBatch& ops) {
 
 }  // namespace
 
-Committer::Committer(Store& store, Reader& reader, std::function<void()> after)
+Committer::Committer(Store& store, Reader& reader, Events events)
     : store_(store),
       reader_(reader),
-      after_(std::move(after)),
+      events_(std::move(events)),
       jobs_({.items_max = std::numeric_limits<std::size_t>::max()}),
       thread_("ordo-commit", [this](const std::stop_token&) { run(); }) {}
 
@@ -94,7 +94,7 @@ void Committer::commit(std::vector<CommitJob*>& jobs) {
     if (!status && failure_.empty()) fail(status.error());
     for (CommitJob* job : jobs)
       answer(*job, told(status));
-    after_();
+    events_.answered();
     return;
   }
   std::vector<CommitJob*> others;
@@ -115,7 +115,7 @@ void Committer::commit(std::vector<CommitJob*>& jobs) {
     fail(stored.error());
   for (CommitJob* job : jobs)
     answer(*job, appends(job->ops) ? status : told(stored));
-  after_();
+  events_.answered();
 }
 
 // What a partition hears of an outcome that is not a refusal for want of space.
@@ -176,8 +176,11 @@ void Committer::spill(SpillJob& job) {
 
 void Committer::fail(const Error& error) {
   failure_ = error.message.empty() ? "the store failed" : error.message;
-  const std::lock_guard lock(mutex_);
-  stats_.failure = failure_;
+  {
+    const std::lock_guard lock(mutex_);
+    stats_.failure = failure_;
+  }
+  events_.failed({ErrorCode::unavailable, "Nothing is stored any more: " + failure_});
 }
 
 }  // namespace ordo::broker

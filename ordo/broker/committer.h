@@ -63,8 +63,12 @@ class Committer {
  public:
   static constexpr std::size_t kMergeBytesMax = 16u << 20;
 
-  // `after` is called when the answers of a write were posted, to let the partitions run.
-  Committer(Store& store, Reader& reader, std::function<void()> after);
+  struct Events {
+    std::function<void()> answered;            // The answers to a write were posted.
+    std::function<void(const Error&)> failed;  // Once: nothing is stored any more.
+  };
+
+  Committer(Store& store, Reader& reader, Events events);
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
   ~Committer() { close(); }
@@ -90,7 +94,7 @@ class Committer {
 
   Store& store_;
   Reader& reader_;
-  const std::function<void()> after_;
+  const Events events_;
   Channel<CommitterJob> jobs_;
   std::string failure_;  // The thread's own; a copy of it is in stats_.
 

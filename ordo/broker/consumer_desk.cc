@@ -1,5 +1,6 @@
 #include "ordo/broker/consumer_desk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ordo/broker/host.h"
@@ -12,10 +13,11 @@ ConsumerDesk::ConsumerDesk(ConsumerNumber number, CursorNumber subscription, Hos
       subscription_(subscription),
       hosts_(std::move(hosts)),
       ack_deadline_(settings.ack_deadline),
+      place_(settings.place),
       events_(std::move(events)),
       desk_(settings.limits, static_cast<std::uint32_t>(hosts_.size())),
       unopened_(hosts_.size()),
-      is_busy_(hosts_.size(), false) {}
+      unused_(hosts_.size()) {}
 
 void ConsumerDesk::open() {
   for (const auto& host : hosts_) {
@@ -57,17 +59,39 @@ void ConsumerDesk::deliver(std::vector<Delivery>&& deliveries) {
 
 void ConsumerDesk::count_delivered(std::uint32_t partition, std::uint64_t messages,
                                    std::uint64_t bytes) {
-  change_credit(partition, [&](CreditDesk::Grants& grants) {
+  CreditDesk::Grants grants;
+  {
+    const std::lock_guard lock(mutex_);
+    const Unused unused = unused_[partition];
+    const bool is_used_up = messages >= unused.messages || bytes >= unused.bytes;
+    set_unused(partition,
+               is_used_up ? Unused() : Unused{unused.messages - messages, unused.bytes - bytes});
     desk_.deliver(partition, messages, bytes, grants);
-  });
+    note_grants(grants);
+  }
+  send(grants);
 }
 
 void ConsumerDesk::want_credit(std::uint32_t partition) {
-  change_credit(partition, [&](CreditDesk::Grants& grants) { desk_.want(partition, grants); });
+  CreditDesk::Grants grants;
+  {
+    const std::lock_guard lock(mutex_);
+    set_unused(partition, {});
+    desk_.want(partition, grants);
+    note_grants(grants);
+  }
+  send(grants);
 }
 
 void ConsumerDesk::return_credit(std::uint32_t partition) {
-  change_credit(partition, [&](CreditDesk::Grants& grants) { desk_.give_back(partition, grants); });
+  CreditDesk::Grants grants;
+  {
+    const std::lock_guard lock(mutex_);
+    set_unused(partition, {});
+    desk_.give_back(partition, grants);
+    note_grants(grants);
+  }
+  send(grants);
   if (events_.quiet) report_if_quiet();
 }
 
@@ -77,7 +101,7 @@ void ConsumerDesk::release_credit(std::uint32_t partition, std::uint64_t message
   {
     const std::lock_guard lock(mutex_);
     desk_.release(partition, messages, bytes, grants);
-    note_busy(grants);
+    note_grants(grants);
   }
   send(grants);
 }
@@ -87,25 +111,17 @@ void ConsumerDesk::closed(const Error& reason) {
   if (events_.closed) events_.closed(reason);
 }
 
-template <class Change>
-void ConsumerDesk::change_credit(std::uint32_t partition, const Change& change) {
-  CreditDesk::Grants grants;
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_busy_[partition]) --busy_count_;
-    is_busy_[partition] = false;
-    change(grants);
-    note_busy(grants);
-  }
-  send(grants);
+void ConsumerDesk::set_unused(std::uint32_t partition, Unused unused) {
+  const bool was_busy = unused_[partition].messages > 0;
+  unused_[partition] = unused;
+  const bool is_busy = unused.messages > 0;
+  if (was_busy && !is_busy) --busy_count_;
+  if (!was_busy && is_busy) ++busy_count_;
 }
 
-void ConsumerDesk::note_busy(const CreditDesk::Grants& grants) {
-  for (const CreditDesk::Grant& grant : grants) {
-    if (is_busy_[grant.partition]) continue;
-    is_busy_[grant.partition] = true;
-    ++busy_count_;
-  }
+void ConsumerDesk::note_grants(const CreditDesk::Grants& grants) {
+  for (const CreditDesk::Grant& grant : grants)
+    set_unused(grant.partition, {grant.messages, grant.bytes});
 }
 
 void ConsumerDesk::send(const CreditDesk::Grants& grants) {

@@ -41,6 +41,7 @@ struct ConsumerEvents {
 struct ConsumerSettings {
   CreditLimits limits{};
   std::optional<std::chrono::nanoseconds> ack_deadline{};  // The subscription's, if none.
+  std::shared_ptr<const void> place{};                     // Let go of with the consumer.
 };
 
 class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
@@ -70,9 +71,16 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   void closed(const Error& reason);
 
  private:
-  template <class Change>
-  void change_credit(std::uint32_t partition, const Change& change);
-  void note_busy(const CreditDesk::Grants& grants);  // REQUIRES: mutex_ is held.
+  // What a partition was granted and has not used.
+  struct Unused {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  // REQUIRE: mutex_ is held.
+  void set_unused(std::uint32_t partition, Unused unused);
+  void note_grants(const CreditDesk::Grants& grants);
+
   void send(const CreditDesk::Grants& grants);
   void opened();
   void report_if_quiet();
@@ -81,14 +89,15 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   const CursorNumber subscription_;
   const Hosts hosts_;
   const std::optional<std::chrono::nanoseconds> ack_deadline_;
+  const std::shared_ptr<const void> place_;
   const ConsumerEvents events_;
   std::atomic<bool> is_closed_{false};
 
   mutable std::mutex mutex_;  // Guards all below.
   CreditDesk desk_;
-  std::size_t unopened_;       // Partitions that have not seen it yet.
-  std::vector<bool> is_busy_;  // By partition: it was granted credit and has not used it yet.
-  std::size_t busy_count_ = 0;
+  std::size_t unopened_;        // Partitions that have not seen it yet.
+  std::vector<Unused> unused_;  // By partition.
+  std::size_t busy_count_ = 0;  // Partitions that hold credit: they will use it or return it.
 };
 
 }  // namespace ordo::broker

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,12 +33,20 @@ struct TopicEntry {
   Hosts hosts;  // By partition index.
   std::shared_ptr<LiveFeed> live;
   std::atomic<std::uint32_t> next_partition{0};  // For messages without a key.
+  std::atomic<bool> refuses_keys{false};         // Strict, and nobody keeps order.
+};
+
+// Whether anybody uses a subscription; one for all its entries.
+struct SubscriptionUse {
+  std::atomic<std::size_t> consumers{0};
+  std::atomic<bool> is_touched{false};  // Used since it was last asked.
 };
 
 struct SubscriptionEntry {
   CursorNumber number;
   SubscriptionConfig config;
-  std::shared_ptr<TopicEntry> topic;  // Null once that is gone.
+  std::shared_ptr<TopicEntry> topic;  // Null: detached.
+  std::shared_ptr<SubscriptionUse> use = std::make_shared<SubscriptionUse>();
 };
 
 class Directory {

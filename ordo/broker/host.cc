@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -164,7 +165,10 @@ void PartitionHost::take(Posted& posted, Now now, Outbox& outbox) {
       posted.input);
   partition_.step(std::move(posted.input), now, effects_);
   perform(outbox);
-  if (posted.after) posted.after();
+  if (!posted.after) return;
+  // Whoever waits for this may store something next, which has to come after what is stored here.
+  switchboard_.committer_->push(outbox);
+  posted.after();
 }
 
 // What was under way comes to its end; what asks anew is refused.
@@ -236,6 +240,7 @@ void PartitionHost::answer(RequestNumber request, Effect&& effect) {
 }
 
 void PartitionHost::commit(Commit&& effect, Outbox& outbox) {
+  if (retired_) return;  // The partition is about to be erased.
   if (live_ && live_->has_subscribers()) {
     for (const CommitOp& op : effect.ops) {
       if (const auto* append = std::get_if<Append>(&op))
@@ -396,12 +401,34 @@ std::vector<std::shared_ptr<PartitionHost>> Switchboard::all() const {
   return hosts;
 }
 
-// The engine may have been drained: then nobody is to run it any more.
+// Nothing once it has ended: then hosts refuse what they are asked.
 void Switchboard::call(std::shared_ptr<PartitionHost> host, bool flush) {
-  const CorrelationId number = host->number();
-  const Entry entry = flush ? engine_->post(number, Wake{std::move(host)}).entry
-                            : engine_->submit(number, Wake{std::move(host)}).entry;
-  ORDO_CHECK(entry == Entry::admitted || entry == Entry::closing);
+  use_engine([&](Engine& engine) {
+    const CorrelationId number = host->number();
+    const Entry entry = flush ? engine.post(number, Wake{std::move(host)}).entry
+                              : engine.submit(number, Wake{std::move(host)}).entry;
+    ORDO_CHECK(entry == Entry::admitted || entry == Entry::closing);
+  });
+}
+
+void Switchboard::flush() {
+  use_engine([](Engine& engine) { engine.flush(); });
+}
+
+// Either this sees the end, or end() sees this.
+template <class Use>
+void Switchboard::use_engine(const Use& use) {
+  caller_count_.fetch_add(1, std::memory_order_seq_cst);
+  if (!has_ended_.load(std::memory_order_seq_cst)) use(*engine_);
+  caller_count_.fetch_sub(1, std::memory_order_release);
+}
+
+void Switchboard::end(TimePoint deadline) {
+  (void)engine_->drain(deadline);
+  has_ended_.store(true, std::memory_order_seq_cst);
+  while (caller_count_.load(std::memory_order_acquire) > 0)
+    std::this_thread::yield();
+  engine_.reset();
 }
 
 void Switchboard::report(const Damage& damage) {

@@ -75,7 +75,7 @@ class PartitionHost : public std::enable_shared_from_this<PartitionHost> {
   void retire(Error reason, std::function<void()> after);
 
   // Answers all that waits for an answer with `reason`, now and later.
-  // REQUIRES: the switchboard was drained.
+  // REQUIRES: the switchboard has ended.
   void abandon(const Error& reason);
 
   // Erases a chunk that was read; by the reader.
@@ -189,9 +189,10 @@ class Switchboard {
   std::vector<std::shared_ptr<PartitionHost>> all() const;
 
   // Lets all hosts run that this thread has posted to without a flush.
-  void flush() { engine_->flush(); }
-  // Runs what was posted, at most until `deadline`; then nothing runs any more.
-  void drain(TimePoint deadline) { (void)engine_->drain(deadline); }
+  void flush();
+  // Runs what was posted, at most until `deadline`, then ends the threads: nothing runs any more.
+  // Once, and not from a partition's thread.
+  void end(TimePoint deadline);
 
   Now now() const { return {clock_.now(), clock_.wall_now()}; }
   Clock& clock() const { return clock_; }
@@ -203,6 +204,8 @@ class Switchboard {
   using Engine = PartitionEngine<Wake, HostHandler>;
 
   void call(std::shared_ptr<PartitionHost> host, bool flush);
+  template <class Use>
+  void use_engine(const Use& use);
   void report(const Damage& damage);
 
   Clock& clock_;
@@ -213,7 +216,10 @@ class Switchboard {
   mutable std::shared_mutex mutex_;  // Guards the two below.
   std::map<PartitionAddress, std::shared_ptr<PartitionHost>> hosts_;
   CorrelationId next_number_ = 1;
-  std::unique_ptr<Engine> engine_;
+
+  std::atomic<bool> has_ended_{false};
+  std::atomic<std::size_t> caller_count_{0};  // Threads that may be using the engine.
+  std::unique_ptr<Engine> engine_;            // Null after the end.
 };
 
 }  // namespace ordo::broker

@@ -1,4 +1,4 @@
-// LiveFeed: the messages of a topic as they come in, for those who want the newest and nothing kept.
+// LiveFeed: the messages of a topic as they come in, for those who want the newest only.
 //
 //   LiveFeed feed({.bytes_max = 16 << 20}, clock);
 //   LiveSubscription view = feed.subscribe("dashboard", Priority::best_effort, 64);
@@ -106,7 +106,7 @@ class LiveSubscription {
   }
 
   std::shared_ptr<LiveFeed> feed_;
-  Subscription<Message> subscription_;
+  ordo::Subscription<Message> subscription_;
 };
 
 }  // namespace ordo::broker

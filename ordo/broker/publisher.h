@@ -2,7 +2,7 @@
 // too much under way.
 //
 //   ordo::Publisher publisher = *broker.publisher("projects/p/topics/t");
-//   publisher.publish({.data = "1", .ordering_key = "user-1"}, [](ordo::Result<MessageId> id) {...});
+//   publisher.publish({.data = "1", .ordering_key = "user-1"}, [](ordo::Result<MessageId>) {...});
 //   publisher.publish({.data = "2", .ordering_key = "user-1"});       // -> std::future
 //   publisher.flush();
 //
@@ -13,11 +13,12 @@
 // batched together and do not wait for each other.
 //
 // Flow control: publish() waits (or, with WhenFull::error, refuses) while as much is under way as
-// may be. Who came first goes first, whatever the sizes: a small message never overtakes a large one.
-// A refused message with a key pauses its key, like a failed one.
+// may be. Who came first goes first, whatever the sizes: a small message never overtakes a large
+// one. A refused message with a key pauses its key, like a failed one.
 //
 // Threads: any, all calls. Callbacks are called by a thread of the broker or by one inside
-//          publish(); they must be short, must not throw, and may publish only with WhenFull::error.
+//          publish(); they must be short, must not throw, and may publish with WhenFull::error
+//          only.
 // Bounds:  outstanding_messages_max, outstanding_bytes_max; a message that is larger goes alone.
 // Errors:  what the broker answers; failed_precondition: its key is paused; resource_exhausted: no
 //          room (WhenFull::error); cancelled: closed.

@@ -1,4 +1,4 @@
-// Stream: an open consumer of a subscription, at the lowest level: batches in, acknowledgements out.
+// Stream: an open consumer of a subscription at the lowest level: batches in, answers out.
 //
 //   ordo::Result<ordo::Stream> stream = broker.open_stream(subscription, {.messages_max = 1000}, {
 //       .deliver = [&](std::vector<broker::Delivery>&& batch) { send(batch); },
@@ -8,8 +8,8 @@
 //
 // What a wire front and Subscriber are made of. Destroying it closes it; leases then run on.
 //
-// Threads: any, all calls. Events as in consumer_desk.h: by the partitions' threads; after `after` of
-//          close() was called, none.
+// Threads: any, all calls. Events come by the partitions' threads, as in consumer_desk.h; none
+//          after `after` of close() was called.
 #pragma once
 
 #include <chrono>
@@ -26,13 +26,16 @@ namespace ordo {
 class Stream {
  public:
   Stream() = default;  // No stream: closed already.
-  explicit Stream(std::shared_ptr<broker::ConsumerDesk> consumer)
-      : consumer_(std::move(consumer)) {}
+  // `broker` is what the consumer needs to be there.
+  Stream(std::shared_ptr<broker::ConsumerDesk> consumer, std::shared_ptr<const void> broker)
+      : broker_(std::move(broker)),
+        consumer_(std::move(consumer)) {}
   Stream(Stream&&) noexcept = default;
   Stream& operator=(Stream&& other) noexcept {
     if (this != &other) {
       close();
       consumer_ = std::move(other.consumer_);
+      broker_ = std::move(other.broker_);
     }
     return *this;
   }
@@ -63,6 +66,7 @@ class Stream {
   std::int64_t leased_messages() const { return consumer_ ? consumer_->leased_messages() : 0; }
 
  private:
+  std::shared_ptr<const void> broker_;
   std::shared_ptr<broker::ConsumerDesk> consumer_;
 };
 

@@ -279,9 +279,9 @@ void SubscriberCore::join() {
   workers_.stop();
 }
 
-SubscriberStats SubscriberCore::stats() const {
+SubscriberCounts SubscriberCore::stats() const {
   const std::lock_guard lock(mutex_);
-  SubscriberStats stats = stats_;
+  SubscriberCounts stats = stats_;
   stats.outstanding = outstanding_.size();
   return stats;
 }
@@ -328,7 +328,7 @@ bool Subscriber::close(CloseHow how, TimePoint deadline) {
   return core_->close(how, deadline);
 }
 
-SubscriberStats Subscriber::stats() const {
+SubscriberCounts Subscriber::stats() const {
   return core_->stats();
 }
 

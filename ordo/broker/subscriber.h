@@ -61,7 +61,7 @@ struct SubscriberOptions {
 // invalid_argument naming the field, or nothing.
 Status check_options(const SubscriberOptions& options);
 
-struct SubscriberStats {
+struct SubscriberCounts {
   std::uint64_t received = 0;
   std::uint64_t acked = 0;
   std::uint64_t nacked = 0;      // By answers, exceptions, dropped handles, and at the end.
@@ -107,7 +107,7 @@ class Subscriber {
   // the deadline; their messages come again. Idempotent.
   bool close(CloseHow how, TimePoint deadline);
 
-  SubscriberStats stats() const;
+  SubscriberCounts stats() const;
 
  private:
   std::shared_ptr<broker::SubscriberCore> core_;

@@ -64,7 +64,7 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
 
   bool settle(const std::shared_ptr<Held>& held, HandlerAnswer answer,
               std::function<void(Status)> done);
-  SubscriberStats stats() const;
+  SubscriberCounts stats() const;
 
  private:
   using HeldSet = std::unordered_set<std::shared_ptr<Held>>;
@@ -99,7 +99,7 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   bool is_closing_ = false;  // Deliveries that still come are given back.
   bool is_quiet_ = false;    // None will come.
   bool is_ended_ = false;    // Nothing is settled any more.
-  SubscriberStats stats_;
+  SubscriberCounts stats_;
 
   WorkerSet workers_;
 };

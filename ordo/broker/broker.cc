@@ -1,0 +1,337 @@
+#include "ordo/broker/broker.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "ordo/broker/broker_core.h"
+#include "ordo/broker/gathering.h"
+#include "ordo/broker/subscriber_core.h"
+
+namespace ordo {
+
+using broker::BlockedKey;
+using broker::BlockedKeysReply;
+using broker::BrokerCore;
+using broker::Catalog;
+using broker::ConsumerDesk;
+using broker::Delivery;
+using broker::Directory;
+using broker::MessageBody;
+using broker::MessageId;
+using broker::SettleOutcome;
+using broker::SubscriptionStats;
+
+namespace {
+
+constexpr std::chrono::seconds kAckDeadlineMax{600};
+
+Error no_ids() {
+  return {ErrorCode::invalid_argument, "No ack ids specified."};
+}
+
+// What a pull has got so far.
+struct Pulled {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<ReceivedMessage> messages;
+  std::optional<Error> error;
+  bool is_quiet = false;   // Nobody is about to deliver more.
+  bool is_closed = false;  // Nothing will come any more.
+};
+
+void add(SubscriptionStats& sum, const SubscriptionStats& part) {
+  sum.routed += part.routed;
+  sum.filtered += part.filtered;
+  sum.acked += part.acked;
+  sum.dead_lettered += part.dead_lettered;
+  sum.skipped += part.skipped;
+  sum.expired += part.expired;
+  sum.waiting += part.waiting;
+  sum.leased += part.leased;
+  sum.deliveries += part.deliveries;
+  sum.redeliveries += part.redeliveries;
+  sum.stale_acks += part.stale_acks;
+  sum.lanes += part.lanes;
+  sum.parked_lanes += part.parked_lanes;
+  sum.unread += part.unread;
+  sum.acked_intervals += part.acked_intervals;
+  if (part.oldest_unacked && (!sum.oldest_unacked || *part.oldest_unacked < *sum.oldest_unacked))
+    sum.oldest_unacked = part.oldest_unacked;
+}
+
+Result<Subscriber> start_subscriber(const std::shared_ptr<BrokerCore>& core,
+                                    const std::string& subscription,
+                                    const SubscriberOptions& options, AsyncHandler async,
+                                    Handler handler) {
+  if (Status status = check_options(options); !status) return std::move(status).error();
+  const Result<Directory::Subscription> found = core->find(subscription);
+  if (!found) return found.error();
+  broker::SubscriberSettings settings;
+  settings.options = options;
+  settings.lease = options.ack_deadline.value_or((*found)->config.ack_deadline);
+  settings.is_ordered = (*found)->config.enable_message_ordering;
+  settings.clock = &core->clock();
+  settings.timer = &core->timer();
+  auto subscriber =
+      std::make_shared<broker::SubscriberCore>(settings, std::move(async), std::move(handler));
+  const std::weak_ptr<broker::SubscriberCore> weak = subscriber;
+  broker::ConsumerEvents events;
+  events.deliver = [weak](std::vector<Delivery>&& deliveries) {
+    if (const auto self = weak.lock()) self->deliver(std::move(deliveries));
+  };
+  events.closed = [weak](const Error& reason) {
+    if (const auto self = weak.lock()) self->closed(reason);
+  };
+  broker::ConsumerSettings consumer;
+  consumer.limits.messages = static_cast<std::int64_t>(options.outstanding_messages_max);
+  consumer.limits.bytes = static_cast<std::int64_t>(options.outstanding_bytes_max);
+  consumer.ack_deadline = options.ack_deadline;
+  Result<std::shared_ptr<ConsumerDesk>> opened =
+      core->open_consumer(**found, consumer, std::move(events));
+  if (!opened) return std::move(opened).error();
+  subscriber->start(Stream(std::move(*opened), core));
+  return Subscriber(std::move(subscriber));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Broker>> Broker::open(std::unique_ptr<broker::Store> store,
+                                             const BrokerOptions& options) {
+  if (Status status = check_options(options); !status) return std::move(status).error();
+  Result<broker::Recovered> recovered = store->recover();
+  if (!recovered) return std::move(recovered).error();
+  broker::CatalogOptions catalog_options;
+  catalog_options.ack_deadline_min = options.ack_deadline_min;
+  Result<Catalog::Start> start = Catalog::recover(*recovered, catalog_options);
+  if (!start) return std::move(start).error();
+  auto core = std::make_shared<BrokerCore>(std::move(store), options, std::move(start->catalog));
+  if (Status status = core->desk().start(std::move(*recovered), std::move(start->cleanup)); !status)
+    return std::move(status).error();
+  return std::make_unique<Broker>(std::move(core));
+}
+
+Broker::~Broker() {
+  (void)core_->close(TimePoint::max());
+}
+
+bool Broker::close(TimePoint deadline) {
+  return core_->close(deadline);
+}
+
+// -------------------------------------------------------------------------------- publishing
+
+Result<std::vector<MessageId>> Broker::publish(const std::string& topic,
+                                               const std::vector<broker::NewMessage>& messages) {
+  std::vector<MessageBody> bodies;
+  for (const broker::NewMessage& message : messages) {
+    Result<MessageBody> body = broker::encode_message(message);
+    if (!body) return std::move(body).error();
+    bodies.push_back(std::move(*body));
+  }
+  auto reply = std::make_shared<broker::Reply<Result<MessageId>>>();
+  publish(topic, std::move(bodies),
+          [reply](Result<MessageId> first_id) { reply->set(std::move(first_id)); });
+  const Result<MessageId> first_id = reply->wait();
+  if (!first_id) return first_id.error();
+  std::vector<MessageId> ids;
+  for (std::uint64_t index = 0; index < messages.size(); ++index)
+    ids.push_back(*first_id + index);
+  return ids;
+}
+
+void Broker::publish(const std::string& topic, std::vector<MessageBody> messages,
+                     OnPublished on_published) {
+  core_->publish(topic, std::move(messages), std::move(on_published));
+}
+
+Result<Publisher> Broker::publisher(const std::string& topic, const PublisherOptions& options) {
+  if (Status status = check_options(options); !status) return std::move(status).error();
+  const Result<Directory::Topic> found = core_->find_topic(topic);
+  if (!found) return found.error();
+  return Publisher(
+      options, core_->clock(), core_->timer(),
+      [core = core_, name = topic](std::vector<MessageBody>&& messages, OnPublished on_published) {
+        core->publish(name, std::move(messages), std::move(on_published));
+      });
+}
+
+// --------------------------------------------------------------------------------- consuming
+
+Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscription,
+                                                  const PullOptions& options) {
+  if (options.messages_max < 1)
+    return Error{ErrorCode::invalid_argument, "No max_messages specified"};
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  auto pulled = std::make_shared<Pulled>();
+  broker::ConsumerEvents events;
+  events.deliver = [pulled](std::vector<Delivery>&& deliveries) {
+    const std::lock_guard lock(pulled->mutex);
+    for (Delivery& delivery : deliveries)
+      pulled->messages.emplace_back(std::move(delivery));
+    pulled->changed.notify_all();
+  };
+  events.closed = [pulled](const Error& reason) {
+    const std::lock_guard lock(pulled->mutex);
+    pulled->error = reason;
+    pulled->changed.notify_all();
+  };
+  events.quiet = [pulled] {
+    const std::lock_guard lock(pulled->mutex);
+    pulled->is_quiet = true;
+    pulled->changed.notify_all();
+  };
+  broker::ConsumerSettings settings;
+  settings.limits.messages = static_cast<std::int64_t>(options.messages_max);
+  settings.limits.bytes = static_cast<std::int64_t>(options.bytes_max);
+  settings.limits.is_one_shot = true;
+  const Result<std::shared_ptr<ConsumerDesk>> consumer =
+      core_->open_consumer(**found, settings, std::move(events));
+  if (!consumer) return consumer.error();
+  const TimePoint deadline = core_->clock().now() + options.wait;
+  const bool is_patient = options.wait > std::chrono::nanoseconds(0);
+  std::unique_lock lock(pulled->mutex);
+  const auto is_done = [&] {
+    const bool has_all = pulled->messages.size() >= options.messages_max;
+    const bool has_some = !pulled->messages.empty() || !is_patient;
+    return pulled->error || has_all || (has_some && pulled->is_quiet);
+  };
+  while (!is_done()) {
+    if (core_->clock().wait_until(lock, pulled->changed, is_patient ? deadline : TimePoint::max()))
+      break;
+  }
+  lock.unlock();
+  // What was delivered meanwhile belongs to this pull too.
+  (*consumer)->close(broker::CloseConsumer::How::keep_leases, [pulled] {
+    const std::lock_guard guard(pulled->mutex);
+    pulled->is_closed = true;
+    pulled->changed.notify_all();
+  });
+  lock.lock();
+  pulled->changed.wait(lock, [&] { return pulled->is_closed; });
+  if (pulled->error && pulled->messages.empty()) return *pulled->error;
+  return std::move(pulled->messages);
+}
+
+Result<std::vector<SettleOutcome>> Broker::acknowledge(const std::string& subscription,
+                                                       std::vector<broker::AckId> ids) {
+  if (ids.empty()) return no_ids();
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  auto reply = std::make_shared<broker::Reply<std::vector<SettleOutcome>>>();
+  broker::acknowledge(
+      (*found)->topic->hosts, (*found)->number, std::move(ids),
+      [reply](std::vector<SettleOutcome>&& outcomes) { reply->set(std::move(outcomes)); });
+  return reply->wait();
+}
+
+Result<std::vector<SettleOutcome>> Broker::modify_ack_deadline(const std::string& subscription,
+                                                               std::vector<broker::AckId> ids,
+                                                               std::chrono::nanoseconds deadline) {
+  if (ids.empty()) return no_ids();
+  if (deadline < std::chrono::nanoseconds(0) || deadline > kAckDeadlineMax)
+    return Error{ErrorCode::invalid_argument,
+                 "The ack deadline must be between 0 and 600 seconds."};
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  auto reply = std::make_shared<broker::Reply<std::vector<SettleOutcome>>>();
+  broker::modify_deadline(
+      (*found)->topic->hosts, (*found)->number, std::move(ids), deadline,
+      [reply](std::vector<SettleOutcome>&& outcomes) { reply->set(std::move(outcomes)); });
+  return reply->wait();
+}
+
+Result<Stream> Broker::open_stream(const std::string& subscription, const StreamOptions& options,
+                                   broker::ConsumerEvents events) {
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  broker::ConsumerSettings settings;
+  settings.limits.messages = options.messages_max;
+  settings.limits.bytes = options.bytes_max;
+  settings.ack_deadline = options.ack_deadline;
+  Result<std::shared_ptr<ConsumerDesk>> consumer =
+      core_->open_consumer(**found, settings, std::move(events));
+  if (!consumer) return std::move(consumer).error();
+  return Stream(std::move(*consumer), core_);
+}
+
+Result<Subscriber> Broker::subscribe(const std::string& subscription, Handler handler,
+                                     const SubscriberOptions& options) {
+  return start_subscriber(core_, subscription, options, nullptr, std::move(handler));
+}
+
+Result<Subscriber> Broker::subscribe_async(const std::string& subscription, AsyncHandler handler,
+                                           const SubscriberOptions& options) {
+  return start_subscriber(core_, subscription, options, std::move(handler), nullptr);
+}
+
+Result<broker::LiveSubscription> Broker::subscribe_live(const std::string& topic,
+                                                        const std::string& name, Priority priority,
+                                                        const SubscribeOptions& options) {
+  const Result<Directory::Topic> found = core_->find_topic(topic);
+  if (!found) return found.error();
+  return broker::LiveSubscription::open((*found)->live, name, priority, options);
+}
+
+// --------------------------------------------------------------------------------- operating
+
+Result<std::vector<BlockedKey>> Broker::blocked_keys(const std::string& subscription,
+                                                     std::size_t count_max) {
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  auto replies = broker::ask_all<BlockedKeysReply>((*found)->topic->hosts, [&] {
+    return broker::ListBlockedKeys{{}, (*found)->number, count_max};
+  });
+  std::vector<BlockedKey> keys;
+  for (BlockedKeysReply& reply : replies)
+    std::move(reply.keys.begin(), reply.keys.end(), std::back_inserter(keys));
+  std::stable_sort(keys.begin(), keys.end(), [](const BlockedKey& a, const BlockedKey& b) {
+    return a.blocked_since < b.blocked_since;
+  });
+  if (keys.size() > count_max)
+    keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(count_max), keys.end());
+  return keys;
+}
+
+Status Broker::operate_key(const std::string& subscription, const std::string& key,
+                           broker::OperateKey::Verb verb) {
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  const broker::Hosts& hosts = (*found)->topic->hosts;
+  const auto partition_count = static_cast<std::uint32_t>(hosts.size());
+  const broker::Hosts one{hosts[broker::partition_of(key, partition_count)]};
+  const auto replies = broker::ask_all<broker::VerbReply>(one, [&] {
+    return broker::OperateKey{{}, (*found)->number, key, verb};
+  });
+  if (replies.front().error) return *replies.front().error;
+  return {};
+}
+
+Result<SubscriptionStats> Broker::subscription_stats(const std::string& subscription) {
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  SubscriptionStats sum;
+  sum.subscription = (*found)->number;
+  const auto replies = broker::ask_all<broker::StatsReply>((*found)->topic->hosts,
+                                                           [] { return broker::AskStats{}; });
+  for (const broker::StatsReply& reply : replies) {
+    for (const SubscriptionStats& part : reply.stats.subscriptions) {
+      if (part.subscription == sum.subscription) add(sum, part);
+    }
+  }
+  return sum;
+}
+
+Result<BusStats> Broker::live_stats(const std::string& topic) {
+  const Result<Directory::Topic> found = core_->find_topic(topic);
+  if (!found) return found.error();
+  return (*found)->live->stats();
+}
+
+BrokerStats Broker::stats() {
+  return core_->stats();
+}
+
+}  // namespace ordo

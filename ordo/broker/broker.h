@@ -1,0 +1,192 @@
+// Broker: durable messages, in order within a key, in your own process.
+//
+//   ordo::Result<std::unique_ptr<ordo::Broker>> opened = ordo::open_broker("data");  // RocksDB
+//   ordo::Broker& broker = **opened;
+//   broker.create_topic({.name = "projects/p/topics/orders"});
+//   broker.create_subscription({.name = "projects/p/subscriptions/billing",
+//                               .topic = "projects/p/topics/orders",
+//                               .enable_message_ordering = true});
+//   broker.publish("projects/p/topics/orders", {{.data = "paid", .ordering_key = "order-7"}});
+//   auto billing = broker.subscribe("projects/p/subscriptions/billing",
+//                                   [](const ordo::ReceivedMessage& message) {
+//     return book(message.key(), message.data()) ? ordo::HandlerAnswer::ack
+//                                                : ordo::HandlerAnswer::nack;
+//   });
+//
+// What is promised, and what each policy does: docs/broker.md. A publish that returns ids is on
+// disk, and comes at least once to every subscription there is, in order within its key, one in
+// flight for each key. A definite error means that it never comes; `unavailable` that it is not
+// known.
+//
+// Threads: any, all calls. Those that return a Result wait, so they must not be made from callbacks
+//          and handlers of the broker, except acknowledge() and publish() with a callback.
+//          Owns BrokerOptions::threads and three more.
+// Bounds:  BrokerOptions; docs/limits.md.
+// Errors:  with the codes and the words of the Pub/Sub service. `unavailable`: closed, or the store
+//          takes nothing any more: stats().failure says why.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ordo/broker/broker_options.h"
+#include "ordo/broker/catalog.h"
+#include "ordo/broker/live_feed.h"
+#include "ordo/broker/publisher.h"
+#include "ordo/broker/received_message.h"
+#include "ordo/broker/store.h"
+#include "ordo/broker/stream.h"
+#include "ordo/broker/subscriber.h"
+#include "ordo/core/result.h"
+
+namespace ordo {
+
+namespace broker {
+class BrokerCore;
+}
+
+struct StreamOptions {
+  std::int64_t messages_max = 0;  // Outstanding; zero and below: unlimited.
+  std::int64_t bytes_max = 0;     // Likewise; one message may overshoot.
+  std::optional<std::chrono::nanoseconds> ack_deadline{};  // The subscription's, if none.
+};
+
+struct PullOptions {
+  std::size_t messages_max = 100;
+  std::size_t bytes_max = 8u << 20;  // One message may overshoot.
+  // How long it waits for the first message. Zero: it takes what there is.
+  std::chrono::nanoseconds wait = std::chrono::seconds(90);
+};
+
+struct BrokerStats {
+  std::size_t topics = 0;
+  std::size_t subscriptions = 0;
+  std::size_t partitions = 0;
+  std::size_t consumers = 0;
+  std::uint64_t published = 0;         // Messages stored since the broker was opened.
+  std::uint64_t publish_failures = 0;  // Messages refused or failed.
+  std::size_t publish_bytes = 0;       // Under way.
+  std::uint64_t memory_bytes = 0;      // Of all partitions: lanes, leases, cached messages.
+  std::uint64_t commits = 0;           // Writes of the store.
+  std::uint64_t commit_requests = 0;   // Merged into them.
+  std::uint64_t reads = 0;
+  std::uint64_t damaged = 0;  // Deliveries kept back because their bytes have changed.
+  std::string failure;        // Why nothing is stored any more; empty while healthy.
+  broker::StoreStats store{};
+};
+
+class Broker {
+ public:
+  // Recovers what the store has. Errors: the store's; data_loss where it has been damaged;
+  // invalid_argument for options.
+  static Result<std::unique_ptr<Broker>> open(std::unique_ptr<broker::Store> store,
+                                              const BrokerOptions& options = {});
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+  explicit Broker(std::shared_ptr<broker::BrokerCore> core) : core_(std::move(core)) {}
+  ~Broker();  // Closes, and waits for what is under way.
+
+  // Takes no more publishes, lets what is under way be stored and answered, closes all consumers
+  // (unavailable), and ends its threads. False: something was not answered by the deadline; it is
+  // answered `unavailable`. Idempotent.
+  bool close(TimePoint deadline);
+
+  // -------------------------------------------------------------------------------- the catalog
+
+  Result<broker::TopicConfig> create_topic(broker::TopicConfig config);
+  Result<broker::TopicConfig> update_topic(broker::TopicConfig config, broker::UpdateMask mask);
+  Result<broker::TopicConfig> get_topic(const std::string& name);
+  Result<broker::Page<broker::TopicConfig>> list_topics(const std::string& project,
+                                                        int page_size = 0,
+                                                        const std::string& page_token = "");
+  Result<broker::Page<std::string>> list_topic_subscriptions(const std::string& topic,
+                                                             int page_size = 0,
+                                                             const std::string& page_token = "");
+  Result<broker::Page<std::string>> list_topic_snapshots(const std::string& topic,
+                                                         int page_size = 0,
+                                                         const std::string& page_token = "");
+  // Its subscriptions stay, without a topic, and keep what they have not acknowledged.
+  Status delete_topic(const std::string& name);
+
+  Result<broker::SubscriptionConfig> create_subscription(broker::SubscriptionConfig config);
+  Result<broker::SubscriptionConfig> update_subscription(broker::SubscriptionConfig config,
+                                                         broker::UpdateMask mask);
+  Result<broker::SubscriptionConfig> get_subscription(const std::string& name);
+  Result<broker::Page<broker::SubscriptionConfig>> list_subscriptions(
+      const std::string& project, int page_size = 0, const std::string& page_token = "");
+  Status delete_subscription(const std::string& name);
+  Status detach_subscription(const std::string& name);
+
+  Result<broker::SnapshotConfig> create_snapshot(broker::SnapshotConfig config,
+                                                 const std::string& subscription);
+  Result<broker::SnapshotConfig> update_snapshot(broker::SnapshotConfig config,
+                                                 broker::UpdateMask mask);
+  Result<broker::SnapshotConfig> get_snapshot(const std::string& name);
+  Result<broker::Page<broker::SnapshotConfig>> list_snapshots(const std::string& project,
+                                                              int page_size = 0,
+                                                              const std::string& page_token = "");
+  Status delete_snapshot(const std::string& name);
+
+  // What was published before `time` counts as acknowledged, what came later as not.
+  Status seek(const std::string& subscription, WallTime time);
+  Status seek(const std::string& subscription, const std::string& snapshot);
+
+  // -------------------------------------------------------------------------------- publishing
+
+  using OnPublished = Publisher::OnPublished;  // The id of the first; the others follow by one.
+
+  // All or none of them, in order; of one key, or none has one.
+  Result<std::vector<broker::MessageId>> publish(const std::string& topic,
+                                                 const std::vector<broker::NewMessage>& messages);
+  // The same without waiting. The callback is called once, by a thread of the broker or by this
+  // one; it must be short and must not throw.
+  void publish(const std::string& topic, std::vector<broker::MessageBody> messages,
+               OnPublished on_published);
+  // Gathers batches; see publisher.h.
+  Result<Publisher> publisher(const std::string& topic, const PublisherOptions& options = {});
+
+  // --------------------------------------------------------------------------------- consuming
+
+  Result<std::vector<ReceivedMessage>> pull(const std::string& subscription,
+                                            const PullOptions& options = {});
+  // On disk when it returns. One outcome for each id.
+  Result<std::vector<broker::SettleOutcome>> acknowledge(const std::string& subscription,
+                                                         std::vector<broker::AckId> ids);
+  // A deadline of zero gives the messages back: they come again, in place.
+  Result<std::vector<broker::SettleOutcome>> modify_ack_deadline(const std::string& subscription,
+                                                                 std::vector<broker::AckId> ids,
+                                                                 std::chrono::nanoseconds deadline);
+
+  Result<Stream> open_stream(const std::string& subscription, const StreamOptions& options,
+                             broker::ConsumerEvents events);
+  Result<Subscriber> subscribe(const std::string& subscription, Handler handler,
+                               const SubscriberOptions& options = {});
+  Result<Subscriber> subscribe_async(const std::string& subscription, AsyncHandler handler,
+                                     const SubscriberOptions& options = {});
+  // Messages of a topic as they are stored, for those who want the newest only; see live_feed.h.
+  Result<broker::LiveSubscription> subscribe_live(const std::string& topic, const std::string& name,
+                                                  Priority priority = Priority::normal,
+                                                  const SubscribeOptions& options = {});
+
+  // --------------------------------------------------------------------------------- operating
+
+  // Keys that cannot go on, those whose head has waited longest first.
+  Result<std::vector<broker::BlockedKey>> blocked_keys(const std::string& subscription,
+                                                       std::size_t count_max = 100);
+  Status operate_key(const std::string& subscription, const std::string& key,
+                     broker::OperateKey::Verb verb);
+  // Summed over the partitions.
+  Result<broker::SubscriptionStats> subscription_stats(const std::string& subscription);
+  Result<BusStats> live_stats(const std::string& topic);
+  BrokerStats stats();
+
+ private:
+  const std::shared_ptr<broker::BrokerCore> core_;
+};
+
+}  // namespace ordo

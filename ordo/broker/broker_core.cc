@@ -1,0 +1,188 @@
+#include "ordo/broker/broker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ordo/broker/catalog_answers.h"
+#include "ordo/broker/gathering.h"
+
+namespace ordo::broker {
+namespace {
+
+// What partitions still have to do when a broker closes takes far less.
+constexpr std::chrono::seconds kDrainTime{30};
+
+Error closed_error() {
+  return {ErrorCode::unavailable, "The broker is closed."};
+}
+
+SwitchboardOptions switchboard_options(const BrokerOptions& options,
+                                       std::function<void(const Damage&)> on_damage) {
+  SwitchboardOptions switchboard;
+  switchboard.threads = options.threads;
+  switchboard.hosts_max = options.partitions_max;
+  switchboard.callers_run = options.callers_run;
+  switchboard.clock = options.clock;
+  switchboard.on_damage = std::move(on_damage);
+  return switchboard;
+}
+
+Error damage_error(const Damage& damage) {
+  std::string text = "Message " + std::to_string(damage.id.value()) + " (topic " +
+                     std::to_string(damage.partition.topic.value()) + ", partition " +
+                     std::to_string(damage.partition.index) + ", offset " +
+                     std::to_string(damage.offset.value()) + ")";
+  if (!damage.key.empty()) text += " of key '" + damage.key + "'";
+  return {ErrorCode::data_loss, text + " is not what was published; it is kept back."};
+}
+
+}  // namespace
+
+BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& options, Catalog catalog)
+    : options_(options),
+      store_(std::move(store)),
+      switchboard_(switchboard_options(
+          options, [this](const Damage& damage) { report(damage_error(damage)); })),
+      reader_(*store_, options.reader_threads),
+      committer_(*store_, reader_,
+                 {.answered = [this] { switchboard_.flush(); },
+                  .failed = [this](const Error& error) { report(error); }}),
+      gate_(publish_bytes_max(options), switchboard_.clock()),
+      timer_(switchboard_.clock(), "ordo-timer"),
+      desk_({switchboard_, committer_, directory_, [this] { return gate_.load(); }}, options,
+            std::move(catalog)) {
+  switchboard_.connect(committer_, reader_);
+}
+
+bool BrokerCore::close(TimePoint deadline) {
+  const std::lock_guard lock(close_mutex_);
+  if (is_ended_) return was_complete_;
+  is_closed_ = true;
+  gate_.close();
+  was_complete_ = gate_.wait_until_empty(deadline);
+  timer_.stop();
+  desk_.stop();
+  committer_.close();
+  reader_.close();
+  switchboard_.end(clock().now() + kDrainTime);
+  for (const auto& host : switchboard_.all())
+    host->abandon(closed_error());
+  for (const auto& topic : directory_.topics())
+    topic->live->close();
+  is_ended_ = true;
+  return was_complete_;
+}
+
+void BrokerCore::report(Error error) {
+  if (options_.on_error) options_.on_error(error);
+}
+
+void BrokerCore::publish(const std::string& topic, std::vector<MessageBody>&& messages,
+                         Broker::OnPublished&& on_published) {
+  const Result<Directory::Topic> found = find_topic(topic);
+  if (!found) return on_published(found.error());
+  publish(**found, std::move(messages), std::move(on_published));
+}
+
+void BrokerCore::publish(TopicEntry& topic, std::vector<MessageBody>&& messages,
+                         Broker::OnPublished&& on_published) {
+  const std::size_t count = messages.size();
+  std::size_t bytes = 0;
+  for (const MessageBody& message : messages)
+    bytes += message.bytes.size();
+  Status status = check_publish(messages);
+  const std::string_view key = messages.empty() ? std::string_view() : messages.front().key();
+  if (status && !key.empty() && topic.refuses_keys.load(std::memory_order_relaxed))
+    status = Error{ErrorCode::failed_precondition,
+                   "The topic takes ordering keys only while a subscription keeps their order."};
+  if (status) status = gate_.enter(bytes);
+  if (!status) {
+    publish_failures_.fetch_add(count, std::memory_order_relaxed);
+    return on_published(status.error());
+  }
+  const auto partition_count = static_cast<std::uint32_t>(topic.hosts.size());
+  const std::uint32_t partition =
+      key.empty() ? topic.next_partition.fetch_add(1, std::memory_order_relaxed) % partition_count
+                  : partition_of(key, partition_count);
+  Posted posted{Publish{{}, std::move(messages)}};
+  posted.on_answer = [this, bytes, count, done = std::move(on_published)](Effect&& effect) {
+    Result<MessageId>& first_id = std::get<PublishReply>(effect).first_id;
+    (first_id ? published_ : publish_failures_).fetch_add(count, std::memory_order_relaxed);
+    gate_.leave(bytes);
+    done(std::move(first_id));
+  };
+  topic.hosts[partition]->post(std::move(posted));
+}
+
+Result<Directory::Topic> BrokerCore::find_topic(const std::string& topic) const {
+  if (is_closed_) return closed_error();
+  if (Directory::Topic found = directory_.topic(topic)) return found;
+  return not_found(topic);
+}
+
+Result<Directory::Subscription> BrokerCore::find(const std::string& subscription) const {
+  if (is_closed_) return closed_error();
+  Directory::Subscription found = directory_.subscription(subscription);
+  if (!found) return not_found(subscription);
+  if (!found->topic)
+    return Error{ErrorCode::failed_precondition,
+                 "Subscription is detached (resource=" + std::string(id_of(subscription)) + ")."};
+  found->use->is_touched.store(true, std::memory_order_relaxed);
+  return found;
+}
+
+Result<std::shared_ptr<ConsumerDesk>> BrokerCore::open_consumer(
+    const SubscriptionEntry& subscription, ConsumerSettings settings, ConsumerEvents events) {
+  if (consumer_count_->fetch_add(1) >= options_.consumers_max) {
+    consumer_count_->fetch_sub(1);
+    return Error{ErrorCode::resource_exhausted,
+                 "The broker has as many consumers as it may have (consumers_max)."};
+  }
+  // Its place is free again when its last owner lets go.
+  struct Place {
+    std::shared_ptr<SubscriptionUse> use;
+    std::shared_ptr<std::atomic<std::size_t>> count;
+
+    Place(std::shared_ptr<SubscriptionUse> of, std::shared_ptr<std::atomic<std::size_t>> counter)
+        : use(std::move(of)),
+          count(std::move(counter)) {
+      use->consumers.fetch_add(1);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() {
+      use->consumers.fetch_sub(1);
+      count->fetch_sub(1);
+    }
+  };
+  settings.place = std::make_shared<Place>(subscription.use, consumer_count_);
+  auto consumer = std::make_shared<ConsumerDesk>(ConsumerNumber(next_consumer_.fetch_add(1)),
+                                                 subscription.number, subscription.topic->hosts,
+                                                 settings, std::move(events));
+  consumer->open();
+  return consumer;
+}
+
+BrokerStats BrokerCore::stats() {
+  BrokerStats stats;
+  const std::vector<std::shared_ptr<PartitionHost>> hosts = switchboard_.all();
+  for (const StatsReply& reply : ask_all<StatsReply>(hosts, [] { return AskStats{}; }))
+    stats.memory_bytes += reply.stats.memory_bytes;
+  stats.topics = directory_.topics().size();
+  stats.subscriptions = directory_.subscriptions().size();
+  stats.partitions = hosts.size();
+  stats.consumers = *consumer_count_;
+  stats.published = published_;
+  stats.publish_failures = publish_failures_;
+  stats.publish_bytes = gate_.bytes();
+  const CommitterStats committer = committer_.stats();
+  stats.commits = committer.commits;
+  stats.commit_requests = committer.requests;
+  stats.failure = committer.failure;
+  stats.reads = reader_.read_count();
+  stats.damaged = switchboard_.damaged_count();
+  stats.store = store_->stats();
+  return stats;
+}
+
+}  // namespace ordo::broker
