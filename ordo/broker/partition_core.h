@@ -79,6 +79,7 @@ class Partition::Core {
   void on(SeekToSnapshot&& input, Step& step);
   void on(TakeSnapshot&& input, Step& step);
   void on(DropSnapshot&& input, Step& step);
+  void on(RetainTopic&& input, Step& step);
   void on(AskStats&& input, Step& step);
 
   bool append(PendingAppend pending, const std::vector<MessageBody>& bodies, CommitBatch more,

@@ -160,6 +160,11 @@ struct DeadLetterDone {
   std::optional<Error> error;  // not_found: the topic is gone. The head stays where it is.
 };
 
+// The topic's messages are kept for so long from now on, acknowledged or not. No answer.
+struct RetainTopic {
+  std::optional<std::chrono::nanoseconds> retention;
+};
+
 // Operator verbs on one key of a subscription. Answer: VerbReply.
 struct OperateKey {
   enum class Verb : std::uint8_t { pause, resume, skip_head, dead_letter_head };
@@ -183,7 +188,7 @@ using Input =
     std::variant<Publish, Committed, Attach, Reconfigure, Detach, OpenConsumer, GrantCredit,
                  CloseConsumer, Acknowledge, ModifyDeadline, ReadDone, TimeFound, SpillRead,
                  SeekToTime, SeekToSnapshot, TakeSnapshot, DropSnapshot, TakeDeadLetter,
-                 DeadLetterDone, OperateKey, ListBlockedKeys, AskStats>;
+                 DeadLetterDone, RetainTopic, OperateKey, ListBlockedKeys, AskStats>;
 
 // ------------------------------------------------------------------------------------ effects
 

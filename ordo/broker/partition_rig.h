@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,7 +78,9 @@ class PartitionRig {
 
   Now now() const { return now_; }
 
-  void pass(std::chrono::nanoseconds time) {
+  // Calls `look` whenever something was due.
+  void pass(
+      std::chrono::nanoseconds time, const std::function<void()>& look = [] {}) {
     const TimePoint until = now_.steady + time;
     for (;;) {
       std::optional<TimePoint> due;
@@ -93,6 +96,7 @@ class PartitionRig {
         queue(address, effects);
       }
       perform_all();
+      look();
     }
     move_to(until);
   }
@@ -310,7 +314,7 @@ class PartitionRig {
   }
 
   void perform(PartitionAddress from, Commit& commit) {
-    if (hold_commits_) {
+    if (hold_commits_ || !held_commits_.empty()) {  // They stay in order.
       held_commits_.emplace_back(from, std::move(commit));
     } else {
       finish_commit(from, std::move(commit), std::nullopt);

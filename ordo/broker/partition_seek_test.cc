@@ -192,6 +192,20 @@ TEST(PartitionRetentionTest, TheLogIsTrimmedWhenNobodyNeedsItAndKeptAsTheTopicSa
   EXPECT_EQ(rig.partition_stats().first, Offset(3));
 }
 
+TEST(PartitionRetentionTest, ATopicsRetentionMayChange) {
+  PartitionRig rig;
+  rig.subscribe(ordered());
+  rig.consume();
+  rig.send(RetainTopic{1h});
+  rig.publish("k", {"1"});
+  rig.ack("1");
+  rig.pass(10min);
+  EXPECT_EQ(rig.partition_stats().first, Offset(1));
+  rig.send(RetainTopic{std::nullopt});
+  rig.pass(2s);
+  EXPECT_EQ(rig.partition_stats().first, Offset(2));
+}
+
 TEST(PartitionStateTest, AHundredThousandKeysLeaveNothingBehind) {
   PartitionRig rig;
   rig.subscribe(ordered());
@@ -214,6 +228,27 @@ TEST(PartitionStateTest, AHundredThousandKeysLeaveNothingBehind) {
   EXPECT_EQ(rig.stats().acked, 300'000u);
   EXPECT_EQ(rig.stats().lanes, 0u);
   EXPECT_EQ(rig.stats().acked_intervals, 0u);
+  EXPECT_EQ(rig.partition_stats().memory_bytes, before);
+}
+
+TEST(PartitionStateTest, AMillionDistinctKeysOverTimeLeaveNothingBehind) {
+  PartitionRig rig;
+  rig.subscribe(ordered());
+  rig.consume();
+  const std::uint64_t before = rig.partition_stats().memory_bytes;
+  for (int key = 0; key < 1'000'000; key += 1'000) {
+    for (int i = key; i < key + 1'000; ++i)
+      rig.publish(numbered("key", i), {"x"});
+    Acknowledge acknowledge{rig.next_request(), true, {}};
+    for (const auto& received : rig.take_received())
+      acknowledge.ids.push_back(received.delivery.ack_id);
+    rig.send(std::move(acknowledge));
+    rig.take<PublishReply>();
+    ASSERT_LT(rig.partition_stats().memory_bytes, 2u << 20);
+  }
+  rig.pass(5s);
+  EXPECT_EQ(rig.stats().acked, 1'000'000u);
+  EXPECT_EQ(rig.stats().lanes, 0u);
   EXPECT_EQ(rig.partition_stats().memory_bytes, before);
 }
 

@@ -123,6 +123,11 @@ void Partition::Core::on(TimeFound&& input, Step& step) {
   expect_upkeep(step.now.steady);
 }
 
+void Partition::Core::on(RetainTopic&& input, Step& step) {
+  topic_retention_ = input.retention;
+  expect_upkeep(step.now.steady);
+}
+
 // ------------------------------------------------------------------------------------ seeks
 
 void Partition::Core::on(SeekToTime&& input, Step& step) {
