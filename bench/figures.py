@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import broker_part
 import bus_part
 import dispatcher_part
 import gateway_part
@@ -188,6 +189,6 @@ def all_figures(cases):
     for part in (cost_figures, rival_figures, ideal_figures, latency_figures, memory_figures,
                  map_figures):
         figures += part(results)
-    for part in (dispatcher_part, bus_part, gateway_part, rings_part):
+    for part in (dispatcher_part, bus_part, gateway_part, broker_part, rings_part):
         figures += part_figures(part, results)
     return figures

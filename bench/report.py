@@ -10,6 +10,7 @@ import sys
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, BENCH)
+import broker_part  # noqa: E402
 import bus_part  # noqa: E402
 import dispatcher_part  # noqa: E402
 import figures  # noqa: E402
@@ -231,8 +232,8 @@ def failure_section(cases):
 def write_report(results_folder, docs_folder):
     """Returns the path of the report. REQUIRES: at least one result file with its machine."""
     found = []
-    for name in ("pool.json", "dispatcher.json", "bus.json", "gateway.json", "map.json",
-                 "rings.json", "kernel.json"):
+    for name in ("pool.json", "dispatcher.json", "bus.json", "gateway.json",
+                 "broker.json", "map.json", "rings.json", "kernel.json"):
         found += measuring.read_results(os.path.join(results_folder, name))
     machines = [item for item in found if item["kind"] == "machine"]
     cases = [item for item in found if item["kind"] != "machine"]
@@ -244,7 +245,7 @@ def write_report(results_folder, docs_folder):
                 failure_section(cases), method_section(good), throughput_section(good, drawn),
                 latency_section(good, drawn), sleep_section(good, drawn), memory_section(good),
                 *(part.section(good, table, number, lambda prefix: plot_lines(drawn, prefix))
-                  for part in (dispatcher_part, bus_part, gateway_part)),
+                  for part in (dispatcher_part, bus_part, gateway_part, broker_part)),
                 map_section(good, drawn),
                 rings_part.section(good, table, number, None), kernel_section(good)]
     path = os.path.join(docs_folder, "benchmarks.md")

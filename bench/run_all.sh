@@ -26,7 +26,7 @@ if [ ${#quick[@]} -gt 0 ]; then
 fi
 mkdir -p "$results" "$docs"
 
-for program in bench_pool bench_dispatcher bench_bus bench_gateway ordo; do
+for program in bench_pool bench_dispatcher bench_bus bench_gateway bench_broker ordo; do
   if [ ! -x "$build/bin/$program" ]; then
     echo "run_all.sh: $build/bin/$program is missing; build first:" >&2
     echo "  cmake --preset release && cmake --build --preset release" >&2
@@ -44,6 +44,9 @@ echo "== bus =="
 "$build/bin/bench_bus" ${quick[@]+"${quick[@]}"} --out "$results/bus.json" || status=1
 echo "== gateway =="
 "$build/bin/bench_gateway" ${quick[@]+"${quick[@]}"} --out "$results/gateway.json" || status=1
+echo "== broker =="
+"$build/bin/bench_broker" ${quick[@]+"${quick[@]}"} --dir "$build" \
+  --out "$results/broker.json" || status=1
 echo "== rings =="
 if [ -x "$build/bin/bench_rings" ]; then
   "$build/bin/bench_rings" ${quick[@]+"${quick[@]}"} --out "$results/rings.json" || status=1

@@ -51,6 +51,12 @@ def gateway_case(contender, per_s, pipelining=16, **more):
             "p50_us": 1.0, "p99_us": 2.0, "p999_us": 3.0, **more}
 
 
+def broker_case(group, contender="ordo", **more):
+    return {"kind": "broker", "group": group, "contender": contender, "title": contender,
+            "sync": "commit", "size": 100, "batch": 100, "outstanding": 1, "keys": 0, "rounds": 3,
+            "disturbed": 0, "messages_per_s": 100.0, "p50_us": 1.0, "p99_us": 2.0, **more}
+
+
 def ring_case(contender, ns, producers=1, batch=1, waiting="spin"):
     return {"kind": "rings", "contender": contender, "title": contender, "waiting": waiting,
             "producers": producers, "batch": batch, "rounds": 3, "disturbed": 0, "ns_per_item": ns}
@@ -119,6 +125,31 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(verdict([case], "gateway: memory"), figures.PASS)
         case["rss_growth_bytes"] += 1
         self.assertEqual(verdict([case], "gateway: memory"), figures.SHORT)
+
+    def test_a_durable_publish_is_judged_by_its_share_of_the_file(self):
+        raw = broker_case("publish", "raw", size=1024, messages_per_s=1000)
+        what = "broker: durable publish"
+        for per_s, expected in ((400, figures.PASS), (399, figures.SHORT)):
+            ours = broker_case("publish", size=1024, messages_per_s=per_s)
+            self.assertEqual(verdict([ours, raw], what), expected)
+        self.assertEqual(verdict([raw], what), figures.NOT_MEASURED)
+
+    def test_a_backlog_counts_only_if_it_is_large_and_its_worst_case_decides(self):
+        small = broker_case("backlog", messages=10_000, serving_s=9, rss_bytes_per_message=900)
+        what = "broker: restart"
+        self.assertEqual(verdict([small], what), figures.NOT_MEASURED)
+        cases = [broker_case("backlog", size=size, messages=1_000_000, serving_s=seconds,
+                             rss_bytes_per_message=150) for size, seconds in ((100, 1), (1024, 3))]
+        self.assertEqual(verdict(cases, what), figures.SHORT)
+        self.assertEqual(verdict(cases, "broker: resident"), figures.PASS)
+
+    def test_blocked_keys_may_cost_the_others_a_tenth(self):
+        without = broker_case("blocked", "without", messages_per_s=1000, p99_us=100)
+        for per_s, p99, expected in ((900, 110, figures.PASS), (899, 111, figures.SHORT),
+                                     (2000, 50, figures.PASS)):
+            cases = [without, broker_case("blocked", "with", messages_per_s=per_s, p99_us=p99)]
+            self.assertEqual(verdict(cases, "broker: messages/s beside"), expected)
+            self.assertEqual(verdict(cases, "broker: p99 beside"), expected)
 
     def test_a_ring_is_judged_by_its_own_time(self):
         cases = [ring_case("ordo_spsc", 35), ring_case("boost_spsc", 20)]
