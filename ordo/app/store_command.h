@@ -1,4 +1,4 @@
-// run_doctor(), run_repair(): `ordo doctor` and `ordo repair`, from their words to their exit status.
+// run_doctor(), run_repair(): `ordo doctor` and `ordo repair`, from words to exit status.
 //
 // Threads: call them from main().
 #pragma once

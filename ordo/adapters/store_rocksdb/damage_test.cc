@@ -104,7 +104,7 @@ std::string verdict(Directory& directory, const ForgetfulDisk::Image& image) {
   return expected.compare(**store, *recovered);
 }
 
-// Every message of `found` was stored so; true if none is missing.
+// Every message of `found` was stored so.
 void expect_nothing_invented(const StoredWorld::State& stored, const StoredWorld::State& found) {
   for (const auto& [address, partition] : found.partitions) {
     const auto before = stored.partitions.find(address);
@@ -121,7 +121,7 @@ void expect_nothing_invented(const StoredWorld::State& stored, const StoredWorld
   }
 }
 
-// A directory that was refused is usable after a repair, with nothing in it that was not stored, and
+// A directory that was refused is usable after a repair. Nothing is in it that was not stored, and
 // numbers go on above those that were given.
 void expect_repaired(Directory& directory, const ForgetfulDisk::Image& image) {
   const DirectoryPaths paths{"/data", usual_witness("/data")};

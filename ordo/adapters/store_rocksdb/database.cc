@@ -5,7 +5,6 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/table.h>
 
@@ -36,7 +35,7 @@ class ChainOperator final : public rocksdb::AssociativeMergeOperator {
   }
 };
 
-// A reader leaves nothing behind, not even a log of its own.
+// RocksDB's own diary. On a full disk Debian's build ends the process when it cannot be written.
 class NoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -64,10 +63,7 @@ rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode
   options.max_manifest_file_size = 4 << 20;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = 4 << 20;
-  if (mode == Database::Mode::read_only) options.info_log = std::make_shared<NoLog>();
+  options.info_log = std::make_shared<NoLog>();
   return options;
 }
 

@@ -1,0 +1,208 @@
+// No space: messages are refused, the rest goes on, and it recovers by itself.
+#include <cstdint>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <rocksdb/env.h>
+#include <sys/mount.h>
+
+#include "ordo/adapters/store_rocksdb/rocksdb_store.h"
+#include "tests/support/forgetful_disk.h"
+#include "tests/support/stored_world.h"
+#include "tests/support/waiting.h"
+
+namespace ordo::store_rocksdb {
+namespace {
+
+using broker::CommitBatch;
+using broker::Store;
+using testing_support::eventually;
+using testing_support::ForgetfulDisk;
+using testing_support::StoredWorld;
+
+constexpr broker::PartitionAddress kPartition{broker::TopicNumber(1), 0};
+
+broker::Append message(std::uint64_t offset, std::size_t bytes) {
+  return {kPartition, broker::MessageBatch::make({{std::string(bytes, 'x'), 0, 0}},
+                                                 broker::Offset(offset), WallTime{})};
+}
+broker::PutRow row(std::uint64_t position) {
+  return {{broker::CursorNumber(1), kPartition, 1, position, ""}, "value"};
+}
+
+std::unique_ptr<Store> open(const StoreOptions& options) {
+  Result<std::unique_ptr<Store>> store = open_store(options);
+  EXPECT_TRUE(store) << store.error().message;
+  return store ? std::move(*store) : nullptr;
+}
+
+class NoSpaceInMemory : public testing::TestWithParam<SyncPolicy> {};
+
+TEST_P(NoSpaceInMemory, InTheMiddleOfAWriteRefusesTheCommitWholeAndLaterOnesGoThrough) {
+  ForgetfulDisk disk;
+  const std::unique_ptr<rocksdb::Env> env = disk.make_env();
+  const StoreOptions options{.directory = "/data",
+                             .sync = GetParam(),
+                             .sync_interval = std::chrono::milliseconds(1),
+                             .env = env.get()};
+  StoredWorld world(1);
+  std::unique_ptr<Store> store = open(options);
+  ASSERT_TRUE(store->recover());
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      CommitBatch batch = world.propose();
+      ASSERT_TRUE(store->commit(batch));
+      world.accept();
+    }
+    disk.set_full(true);
+    for (int i = 0; i < 3; ++i) {
+      CommitBatch batch = world.propose(i != 1);
+      if (batch.empty()) continue;
+      const Status refused = store->commit(batch);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code, ErrorCode::resource_exhausted) << refused.error().message;
+    }
+    disk.set_full(false);
+    CommitBatch batch = world.propose();
+    Status stored;
+    ASSERT_TRUE(eventually([&] { return (stored = store->commit(batch)).has_value(); }))
+        << stored.error().message;
+    world.accept();
+  }
+  store.reset();
+  store = open(options);
+  const Result<broker::Recovered> recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(world.compare(*store, *recovered), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, NoSpaceInMemory,
+                         testing::Values(SyncPolicy::commit, SyncPolicy::interval, SyncPolicy::os));
+
+// A disk of its own, as small as wanted. Only root may make one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& size) {
+    std::string name = (std::filesystem::temp_directory_path() / "ordo-disk-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+    mounted_ = ::mount("ordo", path_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+    std::filesystem::remove_all(path_);
+  }
+  bool is_mounted() const { return mounted_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  // Somebody else takes space, all that is left but `rest`.
+  void fill(std::uint64_t rest) const {
+    const int file = ::open(this->file("other").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const std::uint64_t free = std::filesystem::space(path_).available;
+    EXPECT_EQ(::posix_fallocate(file, 0, static_cast<off_t>(free > rest ? free - rest : 1)), 0);
+    ::close(file);
+  }
+  void free() const { std::filesystem::remove(file("other")); }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
+
+constexpr const char* kNeedsRoot = "NOT TESTED: a disk of its own can only be made by root";
+
+TEST(DiskFull, PublishesAreRefusedAcksGoOnAndItRecoversByItself) {
+  const SmallDisk disk("64m");
+  if (!disk.is_mounted()) GTEST_SKIP() << kNeedsRoot;
+  const StoreOptions options{
+      .directory = disk.file("data"), .reserve_bytes = 16u << 20, .write_buffer_bytes = 1u << 20};
+  std::unique_ptr<Store> store = open(options);
+  ASSERT_TRUE(store->recover());
+  std::uint64_t offset = 1;
+  Status stored;
+  // Published until it is full by itself.
+  while (stored && offset < 10'000) {
+    CommitBatch publish{message(offset, 100'000)};
+    stored = store->commit(publish);
+    if (stored) ++offset;
+  }
+  ASSERT_FALSE(stored);
+  EXPECT_EQ(stored.error().code, ErrorCode::resource_exhausted);
+  EXPECT_GT(offset, 100u);
+  disk.fill(8u << 20);  // Log files that end free some; not enough.
+  EXPECT_TRUE(store->stats().is_full);
+  // Acknowledgements and reads go on; a dead letter is an append with its settlement: refused whole.
+  CommitBatch ack{row(1)};
+  EXPECT_TRUE(store->commit(ack));
+  CommitBatch dead_letter{message(offset, 1'000), row(2)};
+  stored = store->commit(dead_letter);
+  ASSERT_FALSE(stored);
+  EXPECT_EQ(stored.error().code, ErrorCode::resource_exhausted);
+  EXPECT_TRUE(store->read(kPartition, broker::Offset(1), 1, 1));
+  // Consumers settle everything: the space comes back without anybody's help.
+  CommitBatch trim{broker::Trim{kPartition, broker::Offset(offset)}};
+  ASSERT_TRUE(store->commit(trim));
+  ASSERT_TRUE(eventually([&] {
+    CommitBatch again{message(offset, 1'000), row(2)};
+    return store->commit(again).has_value();
+  }));
+  store.reset();
+  store = open(options);
+  const Result<broker::Recovered> recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->rows.size(), 2u);
+  EXPECT_EQ(recovered->partitions.at(kPartition).end, broker::Offset(offset + 1));
+}
+
+TEST(DiskFull, WhenOthersTakeTheLastByteNothingIsLostAndItRecoversByItself) {
+  const SmallDisk disk("64m");
+  if (!disk.is_mounted()) GTEST_SKIP() << kNeedsRoot;
+  const StoreOptions options{
+      .directory = disk.file("data"), .reserve_bytes = 4u << 20, .write_buffer_bytes = 1u << 20};
+  std::unique_ptr<Store> store = open(options);
+  ASSERT_TRUE(store->recover());
+  std::uint64_t offset = 1;
+  for (int round = 0; round < 2; ++round) {
+    disk.fill(0);
+    // Rows go until there is no room at all, then they are refused like messages.
+    Status stored;
+    std::uint64_t rows = 0;
+    for (; stored && rows < 100'000; ++rows) {
+      CommitBatch ack{row(rows)};
+      for (std::uint64_t i = 0; i < 500; ++i)
+        ack.push_back(row(i));
+      stored = store->commit(ack);
+    }
+    ASSERT_FALSE(stored) << rows;
+    EXPECT_EQ(stored.error().code, ErrorCode::resource_exhausted) << stored.error().message;
+    CommitBatch publish{message(offset, 1'000), row(2'000'000)};
+    stored = store->commit(publish);
+    ASSERT_FALSE(stored);
+    EXPECT_EQ(stored.error().code, ErrorCode::resource_exhausted) << stored.error().message;
+    disk.free();
+    ASSERT_TRUE(eventually([&] {
+      CommitBatch again{message(offset, 1'000), row(3'000'000 + offset)};
+      stored = store->commit(again);
+      return stored.has_value();
+    })) << stored.error().message;
+    ++offset;
+  }
+  store.reset();
+  store = open(options);
+  const Result<broker::Recovered> recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->partitions.at(kPartition).end, broker::Offset(offset));
+  EXPECT_FALSE(recovered->rows.contains(row(2'000'000).key));
+  for (std::uint64_t i = 1; i < offset; ++i)
+    EXPECT_TRUE(recovered->rows.contains(row(3'000'000 + i).key));
+}
+
+}  // namespace
+}  // namespace ordo::store_rocksdb
