@@ -49,6 +49,7 @@ struct CatalogOptions {
   std::uint32_t delivery_attempts_min = 5;  // Of a dead-letter policy.
   std::uint32_t ordered_window = 1;         // Of a subscription whose labels do not say.
   std::size_t topics_max = 10'000;
+  std::size_t partitions_max = 4'096;  // Over all topics, also deleted ones that are still needed.
   std::size_t subscriptions_max = 10'000;
   std::size_t snapshots_max = 5'000;
 };

@@ -245,6 +245,19 @@ TEST_F(CatalogTest, ThereAreOnlySoManyOfEach) {
             ErrorCode::resource_exhausted);
 }
 
+TEST_F(CatalogTest, PartitionsAreCountedOverAllTopicsAlsoDeletedOnes) {
+  catalog_ = Catalog({.partitions_max = 10});
+  add_topic({.name = topic("one"), .labels = {{"ordo-partitions", "6"}}});
+  add_subscription("one", "one");
+  EXPECT_EQ(
+      code_of(catalog_.create_topic({.name = topic("two"), .labels = {{"ordo-partitions", "5"}}})),
+      ErrorCode::resource_exhausted);
+  apply(catalog_.delete_topic(topic("one")));
+  EXPECT_EQ(code_of(catalog_.create_topic({.name = topic("two"), .partitions = 5})),
+            ErrorCode::resource_exhausted);
+  add_topic({.name = topic("two"), .partitions = 4});
+}
+
 TEST_F(CatalogTest, AStrictTopicTakesKeysOnlyWhileSomebodyKeepsTheirOrder) {
   add_topic({.name = topic("loose")});
   add_topic({.name = topic("strict"), .labels = {{"ordo-strict-keys", "true"}}});

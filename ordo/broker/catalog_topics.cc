@@ -41,6 +41,14 @@ Result<CatalogChange> Catalog::create_topic(TopicConfig config) {
   if (Status settled = settle_topic_labels(config); !settled) return settled.error();
   if (Status checked = check_topic(config, options_); !checked) return checked.error();
   if (topics_by_name_.size() >= options_.topics_max) return too_many("topics", options_.topics_max);
+  std::size_t partitions = config.partitions;
+  for (const auto& [number, topic] : topics_)
+    partitions += topic.config.partitions;
+  if (partitions > options_.partitions_max) {
+    return Error{ErrorCode::resource_exhausted,
+                 "With this topic there would be " + std::to_string(partitions) +
+                     " partitions; the maximum is " + std::to_string(options_.partitions_max)};
+  }
   CatalogChange change = begin(config.name);
   const CatalogTopic topic{TopicNumber(counters_.next_topic++), std::move(config)};
   change.after.emplace_back(

@@ -38,8 +38,9 @@ class CreditDesk {
  public:
   // An unlimited amount, as a partition is granted it.
   static constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
-  // What the last message of a grant may be larger than its bytes.
-  static constexpr std::int64_t kMessageBytesMax = 10'000'000;
+  // What the last message of a grant may be larger than its bytes: a largest one that is published,
+  // with the attributes of a dead letter.
+  static constexpr std::int64_t kMessageBytesMax = 10'002'000;
 
   struct Grant {
     std::uint32_t partition = 0;
