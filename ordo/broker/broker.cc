@@ -26,6 +26,8 @@ using broker::SubscriptionStats;
 namespace {
 
 constexpr std::chrono::seconds kAckDeadlineMax{600};
+// What a pull that takes what there is allows partitions for looking.
+constexpr std::chrono::milliseconds kImpatience{500};
 
 Error no_ids() {
   return {ErrorCode::invalid_argument, "No ack ids specified."};
@@ -190,8 +192,9 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
   const Result<std::shared_ptr<ConsumerDesk>> consumer =
       core_->open_consumer(**found, settings, std::move(events));
   if (!consumer) return consumer.error();
-  const TimePoint deadline = core_->clock().now() + options.wait;
   const bool is_patient = options.wait > std::chrono::nanoseconds(0);
+  const TimePoint deadline =
+      core_->clock().now() + (is_patient ? options.wait : std::chrono::nanoseconds(kImpatience));
   std::unique_lock lock(pulled->mutex);
   const auto is_done = [&] {
     const bool has_all = pulled->messages.size() >= options.messages_max;
@@ -199,8 +202,7 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
     return pulled->error || has_all || (has_some && pulled->is_quiet);
   };
   while (!is_done()) {
-    if (core_->clock().wait_until(lock, pulled->changed, is_patient ? deadline : TimePoint::max()))
-      break;
+    if (core_->clock().wait_until(lock, pulled->changed, deadline)) break;
   }
   lock.unlock();
   // What was delivered meanwhile belongs to this pull too.

@@ -43,7 +43,7 @@ BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& option
       store_(std::move(store)),
       switchboard_(switchboard_options(
           options, [this](const Damage& damage) { report(damage_error(damage)); })),
-      reader_(*store_, options.reader_threads),
+      reader_(*store_, options.reader_threads, [this](const Error& error) { report(error); }),
       committer_(*store_, reader_,
                  {.answered = [this] { switchboard_.flush(); },
                   .failed = [this](const Error& error) { report(error); }}),

@@ -8,9 +8,10 @@
 
 namespace ordo::broker {
 
-Reader::Reader(Store& store, std::size_t thread_count)
+Reader::Reader(Store& store, std::size_t thread_count, std::function<void(const Error&)> on_damage)
     : store_(store),
       jobs_({.items_max = std::numeric_limits<std::size_t>::max()}),
+      on_damage_(std::move(on_damage)),
       workers_("ordo-read", [this](std::size_t, const std::stop_token&) { run(); }) {
   workers_.grow(thread_count);
 }
@@ -36,14 +37,27 @@ void Reader::run() {
 void Reader::perform(ReadJob& job) {
   PartitionHost& host = *job.host;
   if (const auto* read = std::get_if<Read>(&job.effect)) {
-    host.post({ReadDone{read->ticket, store_.read(host.address(), read->from, read->messages_max,
-                                                  read->bytes_max)}});
+    Result<ReadBatches> result =
+        store_.read(host.address(), read->from, read->messages_max, read->bytes_max);
+    if (!result) report(result.error());
+    host.post({ReadDone{read->ticket, std::move(result)}});
   } else if (const auto* find = std::get_if<FindTime>(&job.effect)) {
     host.post({TimeFound{find->ticket, store_.find_time(host.address(), find->time)}});
   } else if (const auto* spill = std::get_if<ReadSpill>(&job.effect)) {
     host.post({SpillRead{spill->ticket, store_.read_spill(spill->key)}});
     host.erase_spill(spill->key);
   }
+}
+
+// A partition tries again and again; that is said once.
+void Reader::report(const Error& error) {
+  if (error.code != ErrorCode::data_loss) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (reported_ == error.message) return;
+    reported_ = error.message;
+  }
+  on_damage_(error);
 }
 
 }  // namespace ordo::broker

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <variant>
 
 #include "ordo/broker/partition_io.h"
@@ -30,7 +32,9 @@ struct ReadJob {
 
 class Reader {
  public:
-  Reader(Store& store, std::size_t thread_count);
+  // `on_damage` is told, by a thread of the reader, of data that cannot be read any more; not twice
+  // in a row of the same.
+  Reader(Store& store, std::size_t thread_count, std::function<void(const Error&)> on_damage);
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   ~Reader() { close(); }
@@ -45,11 +49,15 @@ class Reader {
  private:
   void run();
   void perform(ReadJob& job);
+  void report(const Error& error);
 
   Store& store_;
   Channel<ReadJob> jobs_;
   std::atomic<std::uint64_t> reads_{0};
   std::atomic<bool> closing_{false};
+  const std::function<void(const Error&)> on_damage_;
+  std::mutex mutex_;  // Guards reported_.
+  std::string reported_;
   WorkerSet workers_;
 };
 

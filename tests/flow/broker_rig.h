@@ -160,6 +160,7 @@ class BrokerRig {
 
   Broker& broker() { return *broker_; }
   broker::MemoryDisk& disk() { return *disk_; }
+  std::shared_ptr<broker::MemoryDisk> shared_disk() const { return disk_; }
   ManualClock& clock() { return clock_; }
 
  private:
