@@ -138,7 +138,7 @@ TEST(DiskFull, PublishesAreRefusedAcksGoOnAndItRecoversByItself) {
   EXPECT_GT(offset, 100u);
   disk.fill(8u << 20);  // Log files that end free some; not enough.
   EXPECT_TRUE(store->stats().is_full);
-  // Acknowledgements and reads go on; a dead letter is an append with its settlement: refused whole.
+  // Acknowledgements and reads go on; a dead letter, an append with its settlement, does not.
   CommitBatch ack{row(1)};
   EXPECT_TRUE(store->commit(ack));
   CommitBatch dead_letter{message(offset, 1'000), row(2)};

@@ -202,7 +202,7 @@ TEST_F(RealFolder, OpeningAndClosingLeavesNoFilesBehind) {
   EXPECT_LT(files, 30u);
 }
 
-TEST_F(RealFolder, TrimmedMessagesGiveTheirSpaceBackAndNothingIsRewritten) {
+TEST_F(RealFolder, TrimmedMessagesGiveTheirSpaceBack) {
   options_.write_buffer_bytes = 256u << 10;
   Result<std::unique_ptr<Store>> opened = open_store(options_);
   ASSERT_TRUE(opened);
