@@ -52,18 +52,27 @@ inline Error unknown_field(std::string_view request, std::string_view resource,
                    "'pushConfig'."};
 }
 
-// A page of the entries of a sorted map whose names begin with `prefix`, as far as `wanted` says.
-// The token is the last name of the page before; an unknown one gives an empty page.
+// What a list is asked for: names that begin with `prefix`, at most `size` of them (0 and below:
+// all) behind `token`, the last name of the page before.
+struct PageRequest {
+  std::string prefix;
+  int size = 0;
+  std::string_view token;
+};
+
+// A page of the entries of a sorted map, those that are `wanted`. An unknown token gives an empty
+// one.
 template <class Item, class Entries, class Wanted, class MakeItem>
-Page<Item> page_of(const Entries& entries, std::string_view prefix, int page_size,
-                   std::string_view token, Wanted wanted, MakeItem make_item) {
+Page<Item> page_of(const Entries& entries, const PageRequest& request, Wanted wanted,
+                   MakeItem make_item) {
   Page<Item> page;
-  if (!token.empty() && !token.starts_with(prefix)) return page;
-  auto at = token.empty() ? entries.lower_bound(prefix) : entries.upper_bound(token);
+  if (!request.token.empty() && !request.token.starts_with(request.prefix)) return page;
+  auto at = request.token.empty() ? entries.lower_bound(request.prefix)
+                                  : entries.upper_bound(request.token);
   std::string_view last;
-  for (; at != entries.end() && at->first.starts_with(prefix); ++at) {
+  for (; at != entries.end() && at->first.starts_with(request.prefix); ++at) {
     if (!wanted(at->second)) continue;
-    if (page_size > 0 && page.items.size() == static_cast<std::size_t>(page_size)) {
+    if (request.size > 0 && page.items.size() == static_cast<std::size_t>(request.size)) {
       page.next_page_token = last;
       break;
     }

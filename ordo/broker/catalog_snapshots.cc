@@ -114,7 +114,7 @@ Result<Page<SnapshotConfig>> Catalog::list_snapshots(std::string_view project, i
   const Result<std::string_view> id = parse_project_name(project);
   if (!id) return id.error();
   return page_of<SnapshotConfig>(
-      snapshots_, resource_name(*id, Collection::snapshots, ""), page_size, page_token,
+      snapshots_, {resource_name(*id, Collection::snapshots, ""), page_size, page_token},
       [](const CatalogSnapshot&) { return true; },
       [](const auto& entry) { return entry.second.config; });
 }

@@ -189,7 +189,7 @@ Result<Page<SubscriptionConfig>> Catalog::list_subscriptions(std::string_view pr
   const Result<std::string_view> id = parse_project_name(project);
   if (!id) return id.error();
   return page_of<SubscriptionConfig>(
-      subscriptions_, resource_name(*id, Collection::subscriptions, ""), page_size, page_token,
+      subscriptions_, {resource_name(*id, Collection::subscriptions, ""), page_size, page_token},
       [](const CatalogSubscription&) { return true; },
       [](const auto& entry) { return entry.second.config; });
 }

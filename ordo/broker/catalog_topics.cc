@@ -129,7 +129,7 @@ Result<Page<TopicConfig>> Catalog::list_topics(std::string_view project, int pag
   const Result<std::string_view> id = parse_project_name(project);
   if (!id) return id.error();
   return page_of<TopicConfig>(
-      topics_by_name_, resource_name(*id, Collection::topics, ""), page_size, page_token,
+      topics_by_name_, {resource_name(*id, Collection::topics, ""), page_size, page_token},
       [](TopicNumber) { return true; },
       [&](const auto& entry) { return topics_.at(entry.second).config; });
 }
@@ -139,7 +139,7 @@ Result<Page<std::string>> Catalog::list_topic_subscriptions(std::string_view top
   const Result<CatalogTopic> found = get_topic(topic);
   if (!found) return found.error();
   return page_of<std::string>(
-      subscriptions_, "projects/", page_size, page_token,
+      subscriptions_, {"projects/", page_size, page_token},
       [&](const CatalogSubscription& subscription) {
         return subscription.topic == found->number && !subscription.config.detached;
       },
@@ -151,7 +151,7 @@ Result<Page<std::string>> Catalog::list_topic_snapshots(std::string_view topic, 
   const Result<CatalogTopic> found = get_topic(topic);
   if (!found) return found.error();
   return page_of<std::string>(
-      snapshots_, "projects/", page_size, page_token,
+      snapshots_, {"projects/", page_size, page_token},
       [&](const CatalogSnapshot& snapshot) { return snapshot.topic == found->number; },
       [](const auto& entry) { return entry.first; });
 }

@@ -48,7 +48,7 @@ class Lexer {
 
   Token next() {
     constexpr std::string_view kSpace = " \t\r\n";
-    while (at_ < text_.size() && kSpace.find(text_[at_]) != kSpace.npos)
+    while (at_ < text_.size() && kSpace.find(text_[at_]) != std::string_view::npos)
       ++at_;
     Token token;
     token.at = at_;

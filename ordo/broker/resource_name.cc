@@ -19,17 +19,17 @@ bool is_id(std::string_view id) {
   constexpr std::string_view kOthers = "-_.~+%";
   if (id.size() < 3 || id.size() > 255 || !is_letter(id[0]) || id.starts_with("goog")) return false;
   return std::all_of(id.begin(), id.end(), [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
+    return is_letter(c) || (c >= '0' && c <= '9') || kOthers.find(c) != std::string_view::npos;
   });
 }
 
 // A project is part of stored names and of messages for people.
 bool is_project(std::string_view project) {
   constexpr std::size_t kBytesMax = 255;
-  return !project.empty() && project.size() <= kBytesMax && project.find('/') == project.npos &&
-         is_utf8(project) && std::none_of(project.begin(), project.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
+  return !project.empty() && project.size() <= kBytesMax &&
+         project.find('/') == std::string_view::npos && is_utf8(project) &&
+         std::none_of(project.begin(), project.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 Error invalid_name(std::string_view name) {
@@ -55,7 +55,7 @@ Result<ResourceName> ResourceName::parse(std::string_view text, Collection colle
   if (!text.starts_with(kProjects)) return invalid_name(text);
   const std::string_view rest = text.substr(kProjects.size());
   const std::size_t slash = rest.find('/');
-  if (slash == rest.npos) return invalid_name(text);
+  if (slash == std::string_view::npos) return invalid_name(text);
   const std::string_view kind = collection_name(collection);
   const std::string_view tail = rest.substr(slash + 1);
   if (!tail.starts_with(kind) || tail.substr(kind.size(), 1) != "/") return invalid_name(text);
