@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ordo/broker/partition_rig.h"
+#include "tests/support/partition_rig.h"
 
 namespace ordo::broker {
 namespace {

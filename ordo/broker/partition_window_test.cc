@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ordo/broker/filter.h"
-#include "ordo/broker/partition_rig.h"
+#include "tests/support/partition_rig.h"
 
 namespace ordo::broker {
 namespace {
@@ -260,6 +260,27 @@ TEST(PartitionReadTest, AColdBacklogIsReadAndDeliveredInOrderPerKey) {
     rig.ack(std::to_string(i));
     ASSERT_EQ(rig.texts(), std::to_string(i + 3));
   }
+}
+
+TEST(PartitionReadTest, KeysThatGoOnSideBySideShareTheirReads) {
+  PartitionOptions options;
+  options.cache_bytes_max = 1;
+  PartitionRig rig(options);
+  rig.subscribe(ordered());
+  for (int i = 0; i < 20'000; ++i)
+    rig.publish(numbered("k", i % 200), {std::to_string(i)});
+  rig.restart();
+  rig.consume();
+  std::size_t count = 0;
+  for (auto received = rig.take_received(); !received.empty(); received = rig.take_received()) {
+    Acknowledge acknowledge{rig.next_request(), true, {}};
+    for (const auto& one : received)
+      acknowledge.ids.push_back(one.delivery.ack_id);
+    count += received.size();
+    rig.send(std::move(acknowledge));
+  }
+  EXPECT_EQ(count, 20'000u);
+  EXPECT_LT(rig.count_of_reads(), 2'000u);
 }
 
 TEST(PartitionReadTest, AMessageThatCannotBeReadIsTriedAgainAndNothingOvertakesIt) {

@@ -1,5 +1,5 @@
-// Subscription: one subscription in one partition: what of the log it has seen, which messages wait,
-// who holds which, and what is settled.
+// Subscription: one subscription in one partition: what of the log it has seen, which messages
+// wait, who holds which, and what is settled.
 //
 //   Subscription subscription(setup, common, state, now);
 //   subscription.open_consumer(open);
@@ -78,7 +78,7 @@ class Subscription {
   void chunk_read(const TicketUse& use, const Result<std::string>& result, Step& step);
   void dead_letter_done(const TicketUse& use, const std::optional<Error>& error, Step& step);
 
-  // Deliveries stop until the seek is committed; false: another one is under way, or must end first.
+  // Deliveries stop until the seek is committed. False: it cannot begin yet.
   bool begin_seek(RequestNumber request, AckedIntervals target, Step& step);
   bool can_seek() const { return !seek_ && dead_letters_under_way_ == 0; }
   void seek_committed(const std::optional<Error>& error, Step& step);
@@ -96,6 +96,17 @@ class Subscription {
   static constexpr std::chrono::seconds kRetryTime{1};  // Of reads and dead letters that failed.
   static constexpr std::chrono::seconds kDeathTime{1};  // A dead stream's leases end so much later.
   static constexpr std::size_t kRecentCount = 256;
+
+  // A read for heads of lanes: a lane whose head lies in one that is under way waits for it.
+  struct LaneRead {
+    struct Waiter {
+      std::uint32_t lane;
+      std::uint64_t serial;
+      Offset offset;
+    };
+    Offset end;
+    std::vector<Waiter> waiters;
+  };
 
   enum class Settled : std::uint8_t { acked, dead_lettered, skipped, expired };
 
@@ -124,6 +135,8 @@ class Subscription {
   std::uint32_t promote(std::uint32_t lane);
   void begin_item(Item& item);
   bool load_message(std::uint32_t lane, Offset offset, Step& step);
+  void lane_loaded(const LaneRead::Waiter& waiter, Offset from, const Result<ReadBatches>& result,
+                   Step& step);
   Message find_message(std::uint32_t lane, Offset offset);
   void load_chunk(std::uint32_t lane, Step& step);
   void spill_if_needed(Lane& lane, Step& step);
@@ -184,7 +197,10 @@ class Subscription {
   bool is_reading_ = false;
   std::uint64_t read_serial_ = 0;
   std::optional<TimePoint> read_again_at_;
-  std::size_t loads_ = 0;
+  std::map<Offset, LaneRead> lane_reads_;              // By where they begin.
+  std::size_t lane_read_messages_ = 1;                 // Doubles while they lie close together.
+  Offset lane_read_end_;                               // Of the last one.
+  std::size_t loads_ = 0;                              // Reads of heads and of spilled chunks.
   std::unordered_map<std::uint32_t, Message> loaded_;  // Heads of lanes, read and not delivered.
 
   std::uint64_t fence_counter_ = 0;

@@ -1,7 +1,8 @@
 // Goal: whatever the order of publishes, acks, nacks, expiries, credit, commits, failures and
 // restarts, a subscription in a partition delivers as a plain list of messages would allow.
-// Method: random inputs through a PartitionRig with tiny bounds; every delivery and every outcome is
-// judged by the list; at the end all is acknowledged and nothing may be left. The seed names the run.
+// Method: random inputs through a PartitionRig with tiny bounds; every delivery and every outcome
+// is judged by the list; at the end all is acknowledged and nothing may be left. The seed names the
+// run.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ordo/broker/partition_rig.h"
+#include "tests/support/partition_rig.h"
 
 namespace ordo::broker {
 namespace {

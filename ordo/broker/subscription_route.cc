@@ -1,5 +1,6 @@
 // The cursor of a subscription, and how messages come into memory.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ordo/broker/filter.h"
@@ -192,37 +193,59 @@ Message Subscription::find_message(std::uint32_t lane, Offset offset) {
 
 // Has the head of a lane read. False: too many reads are under way.
 bool Subscription::load_message(std::uint32_t index, Offset offset, Step& step) {
-  if (loads_ >= kLoadsMax) return false;
-  Lane& lane = lanes_[index];
+  const auto after = lane_reads_.upper_bound(offset);
+  auto read = after == lane_reads_.begin() ? lane_reads_.end() : std::prev(after);
+  if (read == lane_reads_.end() || read->second.end <= offset) {
+    if (loads_ >= kLoadsMax) return false;
+    // Lanes that go on side by side have their heads side by side: then one read is for many.
+    const std::size_t messages_max = std::max<std::size_t>(1, common_.options.read_messages_max);
+    const bool is_near =
+        offset < lane_read_end_ + messages_max && offset + messages_max >= lane_read_end_;
+    lane_read_messages_ = is_near ? std::min(lane_read_messages_ * 2, messages_max) : 1;
+    lane_read_end_ = offset + lane_read_messages_;
+    read = lane_reads_.emplace(offset, LaneRead{lane_read_end_, {}}).first;
+    ++loads_;
+    const TicketNumber ticket = common_.tickets.issue(
+        {TicketUse::Kind::read_lane, setup_.subscription, kNoIndex, 0, offset});
+    step.emit(Read{ticket, offset, lane_read_messages_, common_.options.read_bytes_max});
+  }
   unlist(index);
-  lane.phase = LanePhase::loading;
-  ++loads_;
-  const TicketNumber ticket = common_.tickets.issue(
-      {TicketUse::Kind::read_lane, setup_.subscription, index, lane.serial, offset});
-  step.emit(Read{ticket, offset, 1, common_.options.read_bytes_max});
+  lanes_[index].phase = LanePhase::loading;
+  read->second.waiters.push_back({index, lanes_[index].serial, offset});
   return true;
 }
 
 void Subscription::lane_read(const TicketUse& use, Result<ReadBatches>&& result, Step& step) {
   --loads_;
+  const auto found = lane_reads_.find(use.offset);
+  ORDO_CHECK(found != lane_reads_.end());
+  const LaneRead read = std::move(found->second);
+  lane_reads_.erase(found);
   if (result) {
     for (const std::shared_ptr<const MessageBatch>& batch : result->batches)
       common_.cache.keep(batch);
   }
-  Lane& lane = lanes_[use.lane];
-  if (!lane.is_taken || lane.serial != use.serial || lane.phase != LanePhase::loading) return;
+  for (const LaneRead::Waiter& waiter : read.waiters)
+    lane_loaded(waiter, use.offset, result, step);
+}
+
+// A lane that waited for a read goes on: what it waits for is in the cache, or asked for again.
+void Subscription::lane_loaded(const LaneRead::Waiter& waiter, Offset from,
+                               const Result<ReadBatches>& result, Step& step) {
+  Lane& lane = lanes_[waiter.lane];
+  if (!lane.is_taken || lane.serial != waiter.serial || lane.phase != LanePhase::loading) return;
   lane.phase = LanePhase::open;
   const std::uint32_t item = lanes_.next_item(lane);
-  if (item != kNoIndex && lanes_.item(item).offset == use.offset) {
-    const Message message = message_in(result, use.offset);
-    if (message) {
-      loaded_[use.lane] = message;
-    } else {
+  if (item != kNoIndex && lanes_.item(item).offset == waiter.offset) {
+    const Message message = message_in(result, waiter.offset);
+    if (message && waiter.offset == from) {
+      loaded_[waiter.lane] = message;  // The cache may be too small for it.
+    } else if (!message && (!result || waiter.offset == from)) {
       lane.last_failure = Failure::unreadable;
-      begin_backoff(use.lane, step.now.steady + kRetryTime);
+      begin_backoff(waiter.lane, step.now.steady + kRetryTime);
     }
   }
-  review(use.lane, step);
+  review(waiter.lane, step);
 }
 
 }  // namespace ordo::broker
