@@ -54,7 +54,7 @@ rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode
   options.recycle_log_file_num = 0;
   options.track_and_verify_wals_in_manifest = true;
   options.db_write_buffer_size = 2 * given.write_buffer_bytes;
-  options.max_total_wal_size = 4 * given.write_buffer_bytes;
+  options.max_total_wal_size = 2 * given.write_buffer_bytes;  // What a start has to replay.
   options.max_open_files = given.open_files_max;
   options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;

@@ -1,6 +1,6 @@
-// How much of what the disk can do is left to a commit? The same bytes appended to a plain file with
-// fdatasync are the limit. Batches of 100 messages of 1 KiB and of 100 B; merged: as many requests
-// of one message in one commit as wait at the same time. Each policy of syncing.
+// How much of what the disk can do is left to a commit? The same bytes appended to a plain file
+// with fdatasync are the limit. Batches of 100 messages of 1 KiB and of 100 B; merged: as many
+// requests of one message in one commit as wait at the same time. Each policy of syncing.
 //
 // The folder is $ORDO_BENCH_DIR, else the current one: never a disk in memory by accident.
 #include <algorithm>
