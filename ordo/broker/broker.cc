@@ -106,6 +106,7 @@ Result<std::unique_ptr<Broker>> Broker::open(std::unique_ptr<broker::Store> stor
   if (!recovered) return std::move(recovered).error();
   broker::CatalogOptions catalog_options;
   catalog_options.ack_deadline_min = options.ack_deadline_min;
+  catalog_options.partitions_max = options.partitions_max;
   Result<Catalog::Start> start = Catalog::recover(*recovered, catalog_options);
   if (!start) return std::move(start).error();
   auto core = std::make_shared<BrokerCore>(std::move(store), options, std::move(start->catalog));

@@ -82,17 +82,12 @@ void CatalogDesk::open_topic(const CatalogTopic& topic, std::vector<PartitionSta
     entry->hosts.push_back(
         office_.switchboard.open(std::move(start), partition_options(options_), entry->live));
   }
-  partition_count_ += starts.size();
   topics_[topic.number] = entry;
   if (!topic.is_deleted) office_.directory.put(std::move(entry));
 }
 
 Result<TopicConfig> CatalogDesk::create_topic(TopicConfig config) {
   return run([&]() -> Result<TopicConfig> {
-    if (partition_count_ + config.partitions > options_.partitions_max)
-      return Error{ErrorCode::resource_exhausted,
-                   "The broker has " + std::to_string(partition_count_) + " partitions of " +
-                       std::to_string(options_.partitions_max) + " (partitions_max)."};
     std::string name;
     if (Status made = make(catalog_.create_topic(std::move(config)), &name); !made)
       return std::move(made).error();
@@ -266,7 +261,6 @@ void CatalogDesk::close_partitions(TopicNumber topic) {
   if (!hosts.empty()) (void)done->wait();
   for (const auto& host : hosts)
     office_.switchboard.forget(host->address());
-  partition_count_ -= hosts.size();
   topics_.erase(topic);
 }
 

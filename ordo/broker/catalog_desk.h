@@ -8,7 +8,7 @@
 //
 // Threads: any, all calls, but not from a partition's thread or a callback; each waits until its
 //          change is on disk. Owns one thread, which makes the changes.
-// Bounds:  those of the catalog; partitions_max over all topics.
+// Bounds:  those of the catalog.
 #pragma once
 
 #include <functional>
@@ -98,7 +98,6 @@ class CatalogDesk {
   Catalog catalog_;
   std::map<TopicNumber, std::shared_ptr<TopicEntry>> topics_;  // Deleted ones in use included.
   std::uint64_t start_number_ = 1;
-  std::size_t partition_count_ = 0;
 
   Loop loop_;
 };
