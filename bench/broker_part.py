@@ -196,7 +196,8 @@ def backlog_section(cases, table, number):
              number(case["rss_bytes_per_message"]), number(case["open_s"]),
              number(case["serving_s"])) for case in chosen]
     return ["### A backlog\n\nResident size of the process before and after they were published, "
-            "and the seconds to open the directory again, and until the first was delivered.\n",
+            "without a consumer. Then it is killed: the seconds until another has opened the "
+            "directory, and until it delivers the first.\n",
             table(("", "MiB before", "MiB after", "bytes per message", "open s", "serving s"),
                   rows)]
 

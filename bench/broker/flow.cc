@@ -13,21 +13,8 @@
 namespace ordo::bench {
 namespace {
 
-constexpr std::uint64_t kPublishesAtATime = 64;
+constexpr std::int64_t kRequestsAtATime = 64;
 constexpr std::uint64_t kSampleEvery = 8;  // Messages whose latency is kept.
-
-void store_messages(Rig& rig, std::uint64_t messages, std::size_t batch) {
-  Gate gate(kPublishesAtATime);
-  std::int64_t publishes = 0;
-  for (std::uint64_t stored = 0; stored < messages; stored += batch, ++publishes) {
-    gate.enter(1);
-    rig.broker().publish(kTopic, rig.bodies(0, batch), [&gate](auto answer) {
-      if (!answer) fail(answer.error().message);
-      gate.leave(1);
-    });
-  }
-  gate.wait_for(publishes);
-}
 
 Stream open_stream(Rig& rig, std::function<void(std::vector<broker::Delivery>&&)> deliver) {
   broker::ConsumerEvents events;
@@ -124,7 +111,7 @@ void block_keys(Rig& rig, const Plan& plan, Consumer& consumer) {
   constexpr std::uint64_t kBlockedKeys = 1'000;
   const std::size_t batch =
       static_cast<std::size_t>(std::clamp<std::uint64_t>(plan.messages / kBlockedKeys, 1, 100));
-  Gate gate(kPublishesAtATime);
+  Gate gate(kRequestsAtATime);
   std::int64_t publishes = 0;
   for (std::uint64_t stored = 0; stored < plan.messages; stored += batch, ++publishes) {
     gate.enter(1);
@@ -143,7 +130,7 @@ void block_keys(Rig& rig, const Plan& plan, Consumer& consumer) {
 Measures run_consume(const Plan& plan, const std::string& folder) {
   Rig rig(plan, folder);
   rig.make_names();
-  store_messages(rig, plan.messages, plan.batch);
+  rig.store_messages(plan.messages);
   Measures measures;
   const auto messages = static_cast<double>(plan.messages);
   std::mutex mutex;
@@ -166,7 +153,7 @@ Measures run_consume(const Plan& plan, const std::string& folder) {
                static_cast<double>(delivered_cpu_ns) / 1e3 / messages);
 
   const std::lock_guard lock(mutex);
-  Gate gate(kPublishesAtATime);
+  Gate gate(kRequestsAtATime);
   std::int64_t requests = 0;
   const std::uint64_t acked_cpu_begin = process_cpu_ns();
   const std::uint64_t acked_begin = now_ns();

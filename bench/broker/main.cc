@@ -132,6 +132,7 @@ int run_one(const std::vector<std::string>& arguments) {
   if (plan->group == "publish" || plan->group == "latency") measures = run_publish(*plan, folder);
   if (plan->group == "consume") measures = run_consume(*plan, folder);
   if (plan->group == "flow" || plan->group == "blocked") measures = run_flow(*plan, folder);
+  if (plan->group == "fill") run_fill(*plan, folder);
   if (plan->group == "backlog") measures = run_backlog(*plan, folder);
   std::fputs(measures.to_lines().c_str(), stdout);
   return 0;

@@ -23,20 +23,14 @@ Rig::Rig(const Plan& plan, std::string folder)
     : plan_(plan),
       folder_(std::move(folder)),
       filler_(plan.size, 'x') {
-  open();
-}
-
-Rig::~Rig() {
-  broker_.reset();
-}
-
-void Rig::open() {
   store_rocksdb::StoreOptions store;
   store.sync = plan_.policy();
   Result<std::unique_ptr<Broker>> opened = open_broker(folder_ + "/data", {}, store);
   if (!opened) fail(opened.error().message);
   broker_ = std::move(*opened);
 }
+
+Rig::~Rig() = default;
 
 void Rig::make_names() {
   if (const auto made = broker_->create_topic({.name = kTopic}); !made) fail(made.error().message);
@@ -48,11 +42,17 @@ void Rig::make_names() {
   if (const auto made = broker_->create_subscription(config); !made) fail(made.error().message);
 }
 
-double Rig::reopen() {
-  broker_.reset();
-  const std::uint64_t begin = now_ns();
-  open();
-  return static_cast<double>(now_ns() - begin) / 1e9;
+void Rig::store_messages(std::uint64_t messages) {
+  Gate gate(16);
+  std::int64_t publishes = 0;
+  for (std::uint64_t stored = 0; stored < messages; stored += plan_.batch, ++publishes) {
+    gate.enter(1);
+    broker_->publish(kTopic, bodies(0), [&gate](auto answer) {
+      if (!answer) fail(answer.error().message);
+      gate.leave(1);
+    });
+  }
+  gate.wait_for(publishes);
 }
 
 std::vector<broker::MessageBody> Rig::bodies(std::uint64_t key) const {

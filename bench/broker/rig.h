@@ -33,8 +33,8 @@ class Rig {
 
   Broker& broker() { return *broker_; }
   void make_names();
-  // Closes the broker and opens it again; the seconds that opening took.
-  double reopen();
+  // Publishes so many, in batches of the plan, without a key unless it has keys.
+  void store_messages(std::uint64_t messages);
 
   // A batch as a publisher hands it in, encoded here; of the key with this number, or of none when
   // the plan has no keys. Each message begins with the time of the call.
@@ -42,15 +42,13 @@ class Rig {
   std::vector<broker::MessageBody> bodies(std::uint64_t key, std::size_t count) const;
 
  private:
-  void open();
-
   const Plan plan_;
   const std::string folder_;
   const std::string filler_;
   std::unique_ptr<Broker> broker_;
 };
 
-// Lets so many through at a time, and counts them.
+// Lets so many through at a time, and counts those that left.
 class Gate {
  public:
   explicit Gate(std::int64_t limit) : free_(limit) {}
@@ -78,6 +76,8 @@ void set_latencies(Measures& measures, std::vector<double>& microseconds);
 Measures run_publish(const Plan& plan, const std::string& folder);  // publish, latency.
 Measures run_consume(const Plan& plan, const std::string& folder);
 Measures run_flow(const Plan& plan, const std::string& folder);  // flow, blocked.
+// What the process that crashes does.
+[[noreturn]] void run_fill(const Plan& plan, const std::string& folder);
 Measures run_backlog(const Plan& plan, const std::string& folder);
 
 }  // namespace ordo::bench
