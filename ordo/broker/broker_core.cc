@@ -45,7 +45,7 @@ BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& option
           options, [this](const Damage& damage) { report(damage_error(damage)); })),
       reader_(*store_, options.reader_threads, [this](const Error& error) { report(error); }),
       committer_(*store_, reader_,
-                 {.answered = [this] { switchboard_.flush(); },
+                 {.answered = [this](bool more) { let_answered_run(more); },
                   .failed = [this](const Error& error) { report(error); }}),
       gate_(publish_bytes_max(options), switchboard_.clock()),
       timer_(switchboard_.clock(), "ordo-timer"),
@@ -71,6 +71,15 @@ bool BrokerCore::close(TimePoint deadline) {
     topic->live->close();
   is_ended_ = true;
   return was_complete_;
+}
+
+// By the committer: while more waits for it, the disk should be busy and others do the rest.
+void BrokerCore::let_answered_run(bool more_to_store) {
+  if (more_to_store) {
+    switchboard_.wake();
+  } else {
+    switchboard_.flush();
+  }
 }
 
 void BrokerCore::report(Error error) {

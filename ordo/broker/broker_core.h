@@ -58,6 +58,7 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
 
  private:
   void report(Error error);
+  void let_answered_run(bool more_to_store);
 
   const BrokerOptions options_;
   const std::unique_ptr<Store> store_;

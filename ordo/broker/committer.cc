@@ -94,7 +94,7 @@ void Committer::commit(std::vector<CommitJob*>& jobs) {
     if (!status && failure_.empty()) fail(status.error());
     for (CommitJob* job : jobs)
       answer(*job, told(status));
-    events_.answered();
+    events_.answered(jobs_.size() > 0);
     return;
   }
   std::vector<CommitJob*> others;
@@ -115,7 +115,7 @@ void Committer::commit(std::vector<CommitJob*>& jobs) {
     fail(stored.error());
   for (CommitJob* job : jobs)
     answer(*job, appends(job->ops) ? status : told(stored));
-  events_.answered();
+  events_.answered(jobs_.size() > 0);
 }
 
 // What a partition hears of an outcome that is not a refusal for want of space.

@@ -64,7 +64,8 @@ class Committer {
   static constexpr std::size_t kMergeBytesMax = 16u << 20;
 
   struct Events {
-    std::function<void()> answered;            // The answers to a write were posted.
+    // The answers to a write were posted. Does more wait to be stored?
+    std::function<void(bool)> answered;
     std::function<void(const Error&)> failed;  // Once: nothing is stored any more.
   };
 

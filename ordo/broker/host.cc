@@ -415,6 +415,10 @@ void Switchboard::flush() {
   use_engine([](Engine& engine) { engine.flush(); });
 }
 
+void Switchboard::wake() {
+  use_engine([](Engine& engine) { engine.wake(); });
+}
+
 // Either this sees the end, or end() sees this.
 template <class Use>
 void Switchboard::use_engine(const Use& use) {

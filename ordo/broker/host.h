@@ -188,8 +188,9 @@ class Switchboard {
   std::shared_ptr<PartitionHost> find(PartitionAddress address) const;
   std::vector<std::shared_ptr<PartitionHost>> all() const;
 
-  // Lets all hosts run that this thread has posted to without a flush.
+  // Lets all hosts run that this thread has posted to without a flush; wake() never runs them here.
   void flush();
+  void wake();
   // Runs what was posted, at most until `deadline`, then ends the threads: nothing runs any more.
   // Once, and not from a partition's thread.
   void end(TimePoint deadline);

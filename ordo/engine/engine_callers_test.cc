@@ -63,6 +63,25 @@ TEST(EngineCallersTest, WithoutTheOptionNoCallerRunsAnything) {
   EXPECT_EQ(engine.stats().total().turns_of_callers, 0u);
 }
 
+TEST(EngineCallersTest, ACallerOfWakeLeavesEverythingToTheOwnThreads) {
+  for (const bool callers_run : {false, true}) {
+    Book book;
+    Engine engine({.partitions = 3, .callers_run = callers_run}, recording(book));
+    std::atomic<bool> ran_here{false};
+    const std::thread::id here = std::this_thread::get_id();
+    for (int n = 0; n < 200; ++n) {
+      Item item{n};
+      item.before = [&] { ran_here = ran_here || std::this_thread::get_id() == here; };
+      ASSERT_EQ(engine.submit(n + 1, std::move(item)).entry, Entry::admitted);
+      if (n % 7 == 6) engine.wake();
+    }
+    engine.wake();
+    EXPECT_TRUE(eventually([&] { return book.count() == 200; }));
+    EXPECT_FALSE(ran_here);
+    EXPECT_EQ(engine.stats().total().turns_of_callers, 0u);
+  }
+}
+
 TEST(EngineCallersTest, ACallerDoesItsShareAndTheOwnThreadTheRest) {
   Book book;
   Engine engine(

@@ -118,6 +118,13 @@ class Partition {
     if (pass == Pass::left || due_is_earlier) desk_->parker().wake();
   }
 
+  // The same on the partition's own thread, whoever may run it.
+  void wake() {
+    look_.raise();
+    // A caller that runs it will look for work when this turn ends.
+    if (this_caller().running() != desk_.get()) desk_->parker().wake();
+  }
+
   // Nobody comes in any more; what is in, is run.
   void close() {
     admission_.close();
