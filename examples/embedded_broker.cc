@@ -10,6 +10,9 @@
 #include <thread>
 #include <unistd.h>
 
+#include <ordo/broker.h>
+
+// tidy: allow(layering) the store that keeps it on disk is an adapter, which is not installed
 #include "ordo/adapters/store_rocksdb/open_broker.h"
 
 namespace {

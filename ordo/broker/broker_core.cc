@@ -62,6 +62,7 @@ bool BrokerCore::close(TimePoint deadline) {
   was_complete_ = gate_.wait_until_empty(deadline);
   timer_.stop();
   desk_.stop();
+  wind_up();
   committer_.close();
   reader_.close();
   switchboard_.end(clock().now() + kDrainTime);
@@ -80,6 +81,20 @@ void BrokerCore::let_answered_run(bool more_to_store) {
   } else {
     switchboard_.flush();
   }
+}
+
+// Acknowledgements that nobody waits for are collected for some milliseconds: not at the end.
+void BrokerCore::wind_up() {
+  const std::vector<std::shared_ptr<PartitionHost>> hosts = switchboard_.all();
+  if (hosts.empty()) return;
+  auto left = std::make_shared<std::atomic<std::size_t>>(hosts.size());
+  auto done = std::make_shared<Reply<bool>>();
+  for (const auto& host : hosts) {
+    host->wind_up([left, done] {
+      if (left->fetch_sub(1) == 1) done->set(true);
+    });
+  }
+  (void)done->wait();
 }
 
 void BrokerCore::report(Error error) {

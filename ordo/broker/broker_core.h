@@ -57,6 +57,7 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
   Timer& timer() { return timer_; }
 
  private:
+  void wind_up();
   void report(Error error);
   void let_answered_run(bool more_to_store);
 

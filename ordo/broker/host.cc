@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ordo/broker/consumer_desk.h"
+#include "ordo/broker/cursor_journal.h"
 #include "ordo/broker/live_feed.h"
 
 namespace ordo::broker {
@@ -94,6 +95,20 @@ void PartitionHost::retire(Error reason, std::function<void()> after) {
   Posted last{AskStats{}};
   last.on_answer = [this, reason = std::move(reason)](Effect&&) { retired_ = reason; };
   last.after = std::move(after);
+  post(std::move(last));
+}
+
+void PartitionHost::wind_up(std::function<void()> done) {
+  Posted last{AskStats{}};
+  last.after = [this, done = std::move(done)] {
+    Outbox outbox;
+    Now now = switchboard_.now();
+    now.steady += kAckCollectTime;
+    partition_.run_due(now, effects_);
+    perform(outbox);
+    switchboard_.committer_->push(outbox);
+    done();
+  };
   post(std::move(last));
 }
 

@@ -74,6 +74,10 @@ class PartitionHost : public std::enable_shared_from_this<PartitionHost> {
   // `after` is called once that is so.
   void retire(Error reason, std::function<void()> after);
 
+  // Stores what the partition would have stored a little later; `done` is called once that is on
+  // its way to the committer. For the end of a broker.
+  void wind_up(std::function<void()> done);
+
   // Answers all that waits for an answer with `reason`, now and later.
   // REQUIRES: the switchboard has ended.
   void abandon(const Error& reason);

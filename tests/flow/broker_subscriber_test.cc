@@ -131,6 +131,18 @@ TEST_F(BrokerSubscriberTest, AnAckCanBeConfirmed) {
   EXPECT_THAT(rig_.drain(), IsEmpty());
 }
 
+TEST_F(BrokerSubscriberTest, AnAckThatNobodyWaitsForIsStoredWhenTheBrokerCloses) {
+  rig_.create();
+  {
+    auto subscriber = rig_.broker().subscribe_async(kSubscription, keeping());
+    ASSERT_TRUE(subscriber);
+    rig_.publish("k", {"1"});
+    EXPECT_TRUE(take_handle().ack());
+  }
+  rig_.restart();
+  EXPECT_THAT(rig_.drain(), IsEmpty());
+}
+
 TEST_F(BrokerSubscriberTest, NoMoreMessagesAreOutstandingThanAllowed) {
   rig_.create();
   auto subscriber =
