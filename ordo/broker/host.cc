@@ -377,15 +377,23 @@ void Switchboard::connect(Committer& committer, Reader& reader) {
   reader_ = &reader;
 }
 
+// The engine goes by the hash of a number. Four of them may well meet on one thread of two, so
+// numbers are passed over until one fits: hosts go round the threads.
+CorrelationId Switchboard::next_number() {
+  const std::lock_guard lock(mutex_);
+  use_engine([this](Engine& engine) {
+    while (engine.partition_of(next_number_) != next_thread_)
+      ++next_number_;
+    next_thread_ = (next_thread_ + 1) % engine.partition_count();
+  });
+  return next_number_++;
+}
+
 std::shared_ptr<PartitionHost> Switchboard::open(PartitionStart start,
                                                  const PartitionOptions& options,
                                                  std::shared_ptr<LiveFeed> live) {
   const PartitionAddress address = start.address;
-  CorrelationId number = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    number = next_number_++;
-  }
+  const CorrelationId number = next_number();
   auto host = std::make_shared<PartitionHost>(*this, number, std::move(start), options, now(),
                                               std::move(live));
   const std::lock_guard lock(mutex_);

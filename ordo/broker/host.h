@@ -209,6 +209,7 @@ class Switchboard {
   using Engine = PartitionEngine<Wake, HostHandler>;
 
   void call(std::shared_ptr<PartitionHost> host, bool flush);
+  CorrelationId next_number();
   template <class Use>
   void use_engine(const Use& use);
   void report(const Damage& damage);
@@ -218,9 +219,10 @@ class Switchboard {
   Committer* committer_ = nullptr;
   Reader* reader_ = nullptr;
   std::atomic<std::uint64_t> damaged_{0};
-  mutable std::shared_mutex mutex_;  // Guards the two below.
+  mutable std::shared_mutex mutex_;  // Guards the three below.
   std::map<PartitionAddress, std::shared_ptr<PartitionHost>> hosts_;
   CorrelationId next_number_ = 1;
+  std::size_t next_thread_ = 0;  // That the next host goes to.
 
   std::atomic<bool> has_ended_{false};
   std::atomic<std::size_t> caller_count_{0};  // Threads that may be using the engine.
