@@ -130,6 +130,18 @@ std::vector<Effect> CursorJournal::abandon() {
   return std::exchange(replies_, {});
 }
 
+std::vector<Effect> CursorJournal::give_up(const Error& reason) {
+  std::vector<Effect> replies = std::exchange(replies_, {});
+  if (under_way_) {
+    replies.insert(replies.begin(), std::make_move_iterator(under_way_->replies.begin()),
+                   std::make_move_iterator(under_way_->replies.end()));
+    under_way_->replies.clear();
+  }
+  for (Effect& reply : replies)
+    refuse(reply, reason);
+  return replies;
+}
+
 CommitBatch CursorJournal::replacement(const AckedIntervals& acked) const {
   CommitBatch batch;
   batch.emplace_back(EraseRows{owner_.cursor, owner_.partition});

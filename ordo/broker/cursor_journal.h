@@ -78,6 +78,10 @@ class CursorJournal {
   // A seek: all rows are replaced by those of `acked`. What was under way is void, and replies that
   // wait go out with the seek.
   std::vector<Effect> abandon();
+  // The subscription is gone: all replies that wait, saying so.
+  std::vector<Effect> give_up(const Error& reason);
+  // Those that came meanwhile.
+  std::vector<Effect> take_replies() { return std::exchange(replies_, {}); }
   CommitBatch replacement(const AckedIntervals& acked) const;
   void replace(AckedIntervals acked);
 

@@ -94,6 +94,7 @@ class Partition::Core {
 
   void upkeep(Step& step);
   void trim(Step& step);
+  bool is_seeking() const;
   Offset lowest_needed() const;
   std::optional<std::chrono::nanoseconds> keep_time() const;
   void expect_upkeep(TimePoint now) {

@@ -36,6 +36,12 @@ std::optional<std::chrono::nanoseconds> Partition::Core::keep_time() const {
   return keep;
 }
 
+bool Partition::Core::is_seeking() const {
+  return !pending_seeks_.empty() || !waiting_seeks_.empty() ||
+         std::any_of(subscriptions_.begin(), subscriptions_.end(),
+                     [](const auto& entry) { return entry.second->is_seeking(); });
+}
+
 Offset Partition::Core::lowest_needed() const {
   Offset lowest = common_.end;
   for (const auto& [number, subscription] : subscriptions_)
@@ -46,6 +52,10 @@ Offset Partition::Core::lowest_needed() const {
 }
 
 void Partition::Core::trim(Step& step) {
+  if (is_seeking()) {  // What it goes back to must stay.
+    expect_upkeep(step.now.steady);
+    return;
+  }
   const Offset lowest = lowest_needed();
   common_.cache.forget_below(lowest);
   const Offset before = keep_time() ? std::min(lowest, kept_from_) : lowest;
@@ -58,7 +68,6 @@ void Partition::Core::trim(Step& step) {
 
 // Looks again while there is something that may get too old.
 void Partition::Core::schedule_retention(TimePoint now) {
-  if (retention_due_) return;
   std::optional<std::chrono::nanoseconds> shortest;
   const auto consider = [&](std::chrono::nanoseconds time) {
     if (!shortest || time < *shortest) shortest = time;
@@ -70,9 +79,10 @@ void Partition::Core::schedule_retention(TimePoint now) {
   const std::optional<std::chrono::nanoseconds> keep = keep_time();
   if (keep && common_.first < common_.end) consider(*keep);
   if (!shortest) return;
-  retention_due_ =
+  const TimePoint due =
       now + std::clamp<std::chrono::nanoseconds>(*shortest / 16, std::chrono::milliseconds(100),
                                                  std::chrono::minutes(1));
+  if (!retention_due_ || due < *retention_due_) retention_due_ = due;
 }
 
 void Partition::Core::check_retention(Step& step) {

@@ -17,7 +17,7 @@ Subscription::Subscription(SubscriptionSetup setup, PartitionCommon& common,
       waiting_(lanes_),
       cursor_(journal_.acked().low_water()),
       earlier_attempts_(state.attempts),
-      earlier_delivered_below_(state.delivered_below) {
+      earlier_delivered_below_(std::min(state.delivered_below, common.end)) {
   counts_.subscription = setup_.subscription;
   restore_holds(state.held, now);
 }
@@ -33,6 +33,13 @@ void Subscription::reconfigure(SubscriptionSetup setup, Step& step) {
 
 void Subscription::detach(const Error& reason, Step& step) {
   forget_lanes(step);
+  if (seek_) {
+    for (Effect& reply : seek_->replies)
+      step.emit(std::move(reply));
+    step.emit(Sought{seek_->request, reason});
+  }
+  for (Effect& reply : journal_.give_up(reason))
+    step.emit(std::move(reply));
   std::vector<ConsumerNumber> numbers;
   consumers_.for_each_open(
       [&](std::uint32_t index) { numbers.push_back(consumers_[index].number); });

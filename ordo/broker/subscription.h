@@ -81,6 +81,7 @@ class Subscription {
   // Deliveries stop until the seek is committed. False: it cannot begin yet.
   bool begin_seek(RequestNumber request, AckedIntervals target, Step& step);
   bool can_seek() const { return !seek_ && dead_letters_under_way_ == 0; }
+  bool is_seeking() const { return seek_.has_value(); }
   void seek_committed(const std::optional<Error>& error, Step& step);
 
   // Messages below are too old.

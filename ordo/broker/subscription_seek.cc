@@ -77,6 +77,8 @@ void Subscription::seek_committed(const std::optional<Error>& error, Step& step)
     earlier_holds_.clear();
     for (Effect& reply : seek.replies)
       step.emit(std::move(reply));
+    for (Effect& reply : journal_.take_replies())
+      step.emit(std::move(reply));
   }
   cursor_ = journal_.acked().low_water();
   step.emit(Sought{seek.request, error});
@@ -96,6 +98,7 @@ void Subscription::expire_below(Offset offset, Step& step) {
     }
     // The lane may go with its last message.
     while (lane.is_taken && lane.serial == serial && lane.first_item != kNoIndex &&
+           lane.phase != LanePhase::dead_lettering &&
            lanes_.item(lane.first_item).offset < offset) {
       settle(lane.first_item, Settled::expired, step);
     }

@@ -242,6 +242,8 @@ void Subscription::run_due(Step& step) {
     dead_consumers_.pop_front();
     release_untouched(consumer, step);
   }
+  // Whether it is still wanted is seen when the cursor moves.
+  if (read_again_at_ && *read_again_at_ <= now) read_again_at_.reset();
 }
 
 std::optional<TimePoint> Subscription::next_due() const {
