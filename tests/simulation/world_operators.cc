@@ -1,0 +1,284 @@
+// Subscriptions that come and go, operators, seeks, and the end.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ordo/core/check.h"
+#include "tests/simulation/world.h"
+
+namespace ordo::simulation {
+
+using broker::CatalogKey;
+using broker::CommitBatch;
+using broker::CursorNumber;
+using broker::RequestNumber;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// ---------------------------------------------------------------------- subscriptions
+
+void World::create(std::uint32_t index) {
+  Subscription& subscription = subscriptions_[index];
+  subscription.is_wanted = true;
+  if (!is_up_ || subscription.exists || subscription.is_attached) return;
+  const std::uint32_t life = life_;
+  subscription.number = CursorNumber(static_cast<std::uint32_t>(++last_number_));
+  subscription.is_attached = true;
+  subscription.answers = 0;
+  subscription.rows.clear();
+  trace("create s" + std::to_string(index));
+  for (const Address address : addresses(plan_.subscriptions[index].topic)) {
+    checker_.attach(index, subscription.number, address);
+    step(address, broker::Attach{RequestNumber(subscription.number.value()), setup(index)});
+    if (!is_up_ || life != life_) return;
+  }
+}
+
+void World::store_subscription(std::uint32_t index) {
+  const CursorNumber number = subscriptions_[index].number;
+  commit_rows(subscriptions_[index].rows, [this, index, number](std::optional<Error> error) {
+    if (error && error->code == ErrorCode::resource_exhausted) {
+      after_in_life(milliseconds(100), [this, index] { store_subscription(index); });
+      return;
+    }
+    if (error) return;
+    subscriptions_[index].exists = true;
+    checker_.subscription_exists(number);
+  });
+}
+
+// The catalog's row goes first: a crash leaves a subscription that is whole, or none.
+void World::remove(std::uint32_t index) {
+  Subscription& subscription = subscriptions_[index];
+  if (!is_up_ || !subscription.exists) return;
+  trace("delete s" + std::to_string(index));
+  subscription.is_wanted = false;
+  commit_rows({broker::EraseCatalog{CatalogKey{2, std::to_string(index)}}},
+              [this, index](std::optional<Error> error) {
+                if (!error) detach(index);
+              });
+}
+
+void World::detach(std::uint32_t index) {
+  Subscription& subscription = subscriptions_[index];
+  if (!subscription.exists) return;
+  if (checker_.live_count(subscription.number) > 0) marks_.hit(Mark::subscription_deleted);
+  const std::uint32_t life = life_;
+  const CursorNumber number = subscription.number;
+  subscription.exists = subscription.is_attached = false;
+  for (const Address address : addresses(plan_.subscriptions[index].topic)) {
+    step(address, broker::Detach{number, Error{ErrorCode::not_found, "Deleted"}});
+    if (!is_up_ || life != life_) return;
+  }
+  if (dice_.chance(50)) after(dice_.time({}, seconds(2)), [this, index] { create(index); });
+}
+
+// ---------------------------------------------------------------------- operators
+
+void World::operate() {
+  const auto index = static_cast<std::uint32_t>(dice_.below(subscriptions_.size()));
+  const Subscription& subscription = subscriptions_[index];
+  if (!is_up_ || !subscription.exists) return;
+  const std::string key = "k" + std::to_string(dice_.below(plan_.keys));
+  const Address address{plan_.subscriptions[index].topic_number(),
+                        broker::partition_of(key, plan_.partitions)};
+  step(address, broker::OperateKey{new_request(), subscription.number, key,
+                                   static_cast<broker::OperateKey::Verb>(dice_.below(4))});
+}
+
+void World::seek() {
+  const auto index = static_cast<std::uint32_t>(dice_.below(subscriptions_.size()));
+  const Subscription& subscription = subscriptions_[index];
+  if (!is_up_ || !subscription.exists || checker_.is_seeking(subscription.number)) return;
+  std::optional<CursorNumber> snapshot;
+  for (const auto& [number, taken] : snapshots_) {
+    if (taken.exists && taken.subscription == index && dice_.chance(70)) snapshot = number;
+  }
+  const WallTime start = now().wall - (now_ - TimePoint{});
+  const WallTime time = dice_.chance(20) ? now().wall : start + dice_.time({}, now_ - TimePoint{});
+  const CursorNumber number = subscription.number;
+  const std::uint32_t life = life_;
+  trace("seek s" + std::to_string(index));
+  for (const Address address : addresses(plan_.subscriptions[index].topic)) {
+    if (snapshot) {
+      step(address, broker::SeekToSnapshot{new_request(), number, *snapshot});
+    } else {
+      step(address, broker::SeekToTime{new_request(), number, time});
+    }
+    if (!is_up_ || life != life_) return;
+  }
+}
+
+void World::take_snapshot() {
+  const auto index = static_cast<std::uint32_t>(dice_.below(subscriptions_.size()));
+  const Subscription& subscription = subscriptions_[index];
+  if (!is_up_ || !subscription.exists || checker_.is_seeking(subscription.number)) return;
+  const CursorNumber number(static_cast<std::uint32_t>(++last_number_));
+  snapshots_[number].subscription = index;
+  const std::uint32_t life = life_;
+  trace("snapshot of s" + std::to_string(index));
+  for (const Address address : addresses(plan_.subscriptions[index].topic)) {
+    step(address, broker::TakeSnapshot{RequestNumber(number.value()), subscription.number, number});
+    if (!is_up_ || life != life_) return;
+  }
+}
+
+void World::on(Address, broker::SnapshotTaken& effect) {
+  const CursorNumber number(static_cast<std::uint32_t>(effect.request.value()));
+  const auto found = snapshots_.find(number);
+  if (found == snapshots_.end()) return;
+  if (effect.error) {
+    snapshots_.erase(found);
+    return;
+  }
+  if (++found->second.answers < plan_.partitions) return;
+  commit_rows({broker::PutCatalog{CatalogKey{3, std::to_string(number.value())},
+                                  std::to_string(number.value())}},
+              [this, number](std::optional<Error> error) {
+                if (error) {  // Unless it is not known: then a restart finds it, or not.
+                  if (error->code == ErrorCode::resource_exhausted) snapshots_.erase(number);
+                  return;
+                }
+                snapshots_[number].exists = true;
+                checker_.snapshot_exists(number);
+              });
+}
+
+void World::drop_snapshot() {
+  if (!is_up_ || snapshots_.empty() || !snapshots_.begin()->second.exists) return;
+  const CursorNumber number = snapshots_.begin()->first;
+  commit_rows({broker::EraseCatalog{CatalogKey{3, std::to_string(number.value())}}},
+              [this, number](std::optional<Error> error) {
+                const auto found = snapshots_.find(number);
+                if (error || found == snapshots_.end()) return;
+                const std::uint32_t topic = plan_.subscriptions[found->second.subscription].topic;
+                snapshots_.erase(found);
+                checker_.drop_snapshot(number);
+                const std::uint32_t life = life_;
+                for (const Address address : addresses(topic)) {
+                  step(address, broker::DropSnapshot{number});
+                  if (!is_up_ || life != life_) return;
+                }
+              });
+}
+
+void World::set_dead_topic(bool is_gone) {
+  is_dead_topic_gone_ = is_gone;
+  if (!is_up_) return;
+  trace(is_gone ? "the dead-letter topic is gone" : "the dead-letter topic is back");
+  if (is_gone && dice_.chance(50)) return;  // The partitions find out by themselves.
+  const std::uint32_t life = life_;
+  for (std::uint32_t i = 0; i < subscriptions_.size(); ++i) {
+    if (!subscriptions_[i].is_attached || !plan_.subscriptions[i].config.dead_letter_policy)
+      continue;
+    for (const Address address : addresses(plan_.subscriptions[i].topic)) {
+      step(address, broker::Reconfigure{setup(i)});
+      if (!is_up_ || life != life_) return;
+    }
+  }
+}
+
+void World::ask() {
+  for (std::uint32_t topic = 0; topic <= plan_.topics; ++topic) {
+    for (const Address address : addresses(topic))
+      step(address, broker::AskStats{new_request()});
+  }
+}
+
+// Lets go what is parked or paused.
+void World::sweep() {
+  for (std::uint32_t i = 0; i < subscriptions_.size(); ++i) {
+    if (!subscriptions_[i].exists) continue;
+    for (const Address address : addresses(plan_.subscriptions[i].topic)) {
+      const RequestNumber request = new_request();
+      blocked_[request.value()] = {address, subscriptions_[i].number};
+      step(address, broker::ListBlockedKeys{request, subscriptions_[i].number, 100});
+      // Messages without a key that are parked are no blocked keys.
+      if (is_draining_ &&
+          plan_.subscriptions[i].config.failure_policy == broker::FailurePolicy::park)
+        step(address, broker::OperateKey{new_request(), subscriptions_[i].number, "",
+                                         broker::OperateKey::Verb::resume});
+    }
+  }
+}
+
+void World::on(Address address, broker::BlockedKeysReply& effect) {
+  marks_.hit(Mark::blocked_keys_listed);
+  const auto found = blocked_.find(effect.request.value());
+  if (found == blocked_.end()) return;
+  const CursorNumber number = found->second.second;
+  blocked_.erase(found);
+  for (const broker::BlockedKey& key : effect.keys) {
+    if (key.reason == broker::BlockReason::dead_letter_gone)
+      marks_.hit(Mark::dead_letter_topic_gone);
+    if (!is_draining_) continue;
+    if (key.reason != broker::BlockReason::parked && key.reason != broker::BlockReason::paused)
+      continue;
+    after_in_life({}, [this, address, number, text = key.key] {
+      step(address,
+           broker::OperateKey{new_request(), number, text, broker::OperateKey::Verb::resume});
+    });
+  }
+}
+
+void World::plan_operators() {
+  const auto sometime = [&](void (World::*what)()) {
+    after(dice_.time({}, plan_.safety_time), [this, what] {
+      if (is_up_) (this->*what)();
+    });
+  };
+  for (std::uint64_t i = plan_.has_verbs ? dice_.between(1, 12) : 0; i > 0; --i)
+    sometime(&World::operate);
+  for (std::uint64_t i = plan_.has_seeks ? dice_.between(1, 4) : 0; i > 0; --i)
+    sometime(&World::seek);
+  for (std::uint64_t i = plan_.has_snapshots ? dice_.between(1, 3) : 0; i > 0; --i) {
+    sometime(&World::take_snapshot);
+    if (dice_.chance(30)) sometime(&World::drop_snapshot);
+  }
+  for (int i = 0; i < 2; ++i) {
+    sometime(&World::ask);
+    sometime(&World::sweep);
+  }
+  for (std::uint32_t i = 0; i < plan_.subscriptions.size(); ++i) {
+    if (plan_.subscriptions[i].is_late) {
+      after(dice_.time({}, plan_.safety_time / 2), [this, i] {
+        if (checker_.has_commit_under_way()) marks_.hit(Mark::subscription_created);
+        create(i);
+      });
+    }
+    if (plan_.has_deletions && dice_.chance(50))
+      after(dice_.time({}, plan_.safety_time), [this, i] { remove(i); });
+  }
+  if (plan_.loses_dead_letter_topic) {
+    const Nanoseconds gone = dice_.time({}, plan_.safety_time);
+    after(gone, [this] { set_dead_topic(true); });
+    after(gone + plan_.safety_time / 10, [this] { sweep(); });
+    after(gone + dice_.time({}, plan_.safety_time), [this] {
+      if (is_dead_topic_gone_) set_dead_topic(false);
+    });
+  }
+}
+
+// ---------------------------------------------------------------------- the end
+
+void World::drain() {
+  trace("faults end");
+  is_draining_ = true;
+  if (is_store_failed_ && is_up_) crash();
+  run_events(now_ + seconds(3));  // It is up again by then.
+  set_dead_topic(false);
+  for (int i = 0; i < 400 && checker_.violation().empty() && events_run_ <= kEventsMax; ++i) {
+    run_events(now_ + milliseconds(500));
+    checker_.take_idle();
+    ask();
+    if (checker_.take_idle() && checker_.is_drained()) break;
+    sweep();
+  }
+  run_events(now_ + seconds(3));
+  if (!checker_.violation().empty() || events_run_ > kEventsMax) return;
+  is_end_ = true;
+  ask();
+  if (checker_.violation().empty()) checker_.finish(*store_);
+}
+
+}  // namespace ordo::simulation
