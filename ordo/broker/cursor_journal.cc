@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
 
 void CursorJournal::confirm(Effect reply, Step& step) {
-  if (is_dirty()) {
+  if (is_dirty() && !ORDO_BUG(19)) {
     replies_.push_back(std::move(reply));
     wish(step.now.steady);
   } else if (under_way_ && !under_way_->is_void) {
@@ -113,7 +114,7 @@ void CursorJournal::refuse(Effect& reply, const Error& error) {
 }
 
 void CursorJournal::take_back(UnderWay&& failed) {
-  acked_.touch(failed.begins);
+  if (!ORDO_BUG(20)) acked_.touch(failed.begins);
   rows_.merge(failed.rows);  // What was said since then stands.
   replies_.insert(replies_.begin(), std::make_move_iterator(failed.replies.begin()),
                   std::make_move_iterator(failed.replies.end()));
@@ -144,7 +145,7 @@ std::vector<Effect> CursorJournal::give_up(const Error& reason) {
 
 CommitBatch CursorJournal::replacement(const AckedIntervals& acked) const {
   CommitBatch batch;
-  batch.emplace_back(EraseRows{owner_.cursor, owner_.partition});
+  batch.emplace_back(EraseRows{ORDO_BUG(24) ? CursorNumber(~0u) : owner_.cursor, owner_.partition});
   acked.append_all_rows(owner_, batch);
   return batch;
 }

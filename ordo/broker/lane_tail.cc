@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ordo/broker/cursor_rows.h"
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -108,6 +109,9 @@ std::vector<std::string> TailPool::spill(LaneTail& tail) {
 bool TailPool::refill(LaneTail& tail, std::string_view bytes) {
   ORDO_CHECK(front_is_spilled(tail));
   if (bytes.empty() || bytes.size() % 8 != 0) return false;
+  if (ORDO_BUG(25)) std::swap(tail.front_first, tail.back_first);
+  if (ORDO_BUG(25)) std::swap(tail.front_last, tail.back_last);
+  if (ORDO_BUG(25)) std::swap(tail.front_runs, tail.back_runs);
   for (; !bytes.empty(); bytes.remove_prefix(8))
     push_run(tail.front_first, tail.front_last, tail.front_runs,
              *decode_number(bytes.substr(0, 8)));

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "ordo/broker/partition_core.h"
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -119,6 +120,8 @@ bool Partition::Core::append(PendingAppend pending, const std::vector<MessageBod
   for (CommitOp& op : more)
     ops.push_back(std::move(op));
   step.emit(Commit{pending.ticket, std::move(ops)});
+  if (ORDO_BUG(1) && !pending.is_dead_letter)
+    step.emit(PublishReply{pending.request, pending.batch->first_id});
   pending_.push_back(std::move(pending));
   return true;
 }
@@ -143,6 +146,7 @@ void Partition::Core::on(TakeDeadLetter&& input, Step& step) {
   pending.source_ticket = input.ticket;
   std::vector<MessageBody> bodies;
   bodies.push_back(std::move(input.message));
+  if (ORDO_BUG(15)) input.settlement.clear();
   if (append(std::move(pending), bodies, std::move(input.settlement), step)) return;
   step.emit(AnswerDeadLetter{input.source, input.ticket,
                              Error{ErrorCode::resource_exhausted, "Too much waits to be stored"}});
@@ -209,7 +213,7 @@ void Partition::Core::on(Committed&& input, Step& step) {
 void Partition::Core::on(Attach&& input, Step& step) {
   const CursorNumber number = input.setup.subscription;
   CursorState state;
-  state.acked.emplace(0, common_.end.value());
+  state.acked.emplace(0, common_.end.value() + (ORDO_BUG(30) ? 1 : 0));
   auto subscription =
       std::make_unique<Subscription>(std::move(input.setup), common_, state, step.now);
   CommitBatch rows;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ordo/broker/partition_core.h"
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -44,10 +45,13 @@ bool Partition::Core::is_seeking() const {
 
 Offset Partition::Core::lowest_needed() const {
   Offset lowest = common_.end;
-  for (const auto& [number, subscription] : subscriptions_)
+  for (const auto& [number, subscription] : subscriptions_) {
+    if (ORDO_BUG(23) && subscription == subscriptions_.begin()->second) continue;
     lowest = std::min(lowest, subscription->acked().low_water());
-  for (const auto& [number, acked] : snapshots_)
-    lowest = std::min(lowest, acked.low_water());
+  }
+  for (const auto& [number, acked] : snapshots_) {
+    if (!ORDO_BUG(22)) lowest = std::min(lowest, acked.low_water());
+  }
   return lowest;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -103,7 +104,7 @@ void Subscription::release_leases_of(std::uint32_t consumer, bool untouched_only
 }
 
 void Subscription::pump(Step& step) {
-  if (!seek_) deliver_all(step);
+  if (!seek_ || ORDO_BUG(2)) deliver_all(step);
   send_released(step);
   for (const std::uint32_t index : outboxes_)
     send_outbox(consumers_[index], step);
@@ -162,10 +163,10 @@ bool Subscription::may_deliver_now(std::uint32_t lane, std::uint32_t index, bool
     const std::uint64_t ahead = std::max<std::uint64_t>(1, common_.options.delivered_ahead);
     if (item.offset + ahead / 2 >= journal_.delivered_below_wanted())
       journal_.raise_delivered_below(item.offset + ahead);
-    stop = item.offset >= journal_.delivered_below();
+    stop = !ORDO_BUG(13) && item.offset >= journal_.delivered_below();
     return !stop;
   }
-  if (item.stored_attempts > item.deliveries) return true;
+  if (item.stored_attempts > item.deliveries || ORDO_BUG(12)) return true;
   if (!item.has_row || item.asked_attempts <= item.deliveries) {
     item.has_row = true;
     item.asked_attempts = item.deliveries + 1;
@@ -179,7 +180,7 @@ bool Subscription::may_deliver_now(std::uint32_t lane, std::uint32_t index, bool
 std::uint32_t Subscription::choose_consumer(std::uint32_t lane) {
   const std::uint32_t last = lanes_[lane].consumer;
   if (consumers_.is_available(last)) return last;
-  if (lanes_[lane].leased_count > 0) return kNoIndex;
+  if (lanes_[lane].leased_count > 0 && !ORDO_BUG(8)) return kNoIndex;
   return consumers_.next();
 }
 
@@ -188,7 +189,7 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
   Item& item = lanes_.item(index);
   Lane& lane = lanes_[item.lane];
   Consumer& taker = consumers_[consumer];
-  item.fence = Fence((common_.start_number << 40) | ++fence_counter_);
+  item.fence = Fence(((ORDO_BUG(21) ? 0 : common_.start_number) << 40) | ++fence_counter_);
   item.id = message.id();
   item.size = static_cast<std::uint32_t>(message.size());
   item.is_leased = true;
@@ -201,8 +202,9 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
   ++lane.leased_count;
   lane.consumer = consumer;
   leased_bytes_ += item.size;
-  lease_heap_.push(step.now.steady + taker.ack_deadline.value_or(setup_.config.ack_deadline), index,
-                   lease_moved());
+  lease_heap_.push(step.now.steady + taker.ack_deadline.value_or(setup_.config.ack_deadline) -
+                       std::chrono::milliseconds(ORDO_BUG(27) ? 1'000 : 0),
+                   index, lease_moved());
   consumers_.begin_lease(consumer);
   consumers_.use(consumer, item.size);
   if (taker.outbox.empty()) outboxes_.push_back(consumer);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ordo/broker/message_codec.h"
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/broker/subscription.h"
 #include "ordo/core/check.h"
 
@@ -17,7 +18,7 @@ bool Subscription::counts_attempts() const {
 
 std::uint32_t Subscription::attempts_max() const {
   if (setup_.config.dead_letter_policy)
-    return setup_.config.dead_letter_policy->max_delivery_attempts;
+    return setup_.config.dead_letter_policy->max_delivery_attempts + (ORDO_BUG(14) ? 1 : 0);
   return setup_.config.failure_policy == FailurePolicy::park ? setup_.config.park_attempts : 0;
 }
 
@@ -69,7 +70,7 @@ void Subscription::dead_letter_done(const TicketUse& use, const std::optional<Er
   ORDO_CHECK(lane.phase == LanePhase::dead_lettering);
   --dead_letters_under_way_;
   lane.phase = LanePhase::open;
-  if (!error) {
+  if (!error || ORDO_BUG(16)) {
     Item& head = lanes_.item(lane.first_item);
     head.has_row = false;
     journal_.acked().touch({head.offset.value()});
@@ -114,7 +115,8 @@ void Subscription::restore_holds(const std::vector<HeldLaneRow>& holds, Now now)
     }
     const std::uint32_t hash = LaneTable::hash_of_key(held.key);
     if (lanes_.find(hash, held.key) != kNoIndex) continue;
-    lanes_[lanes_.open(hash, held.key, now.steady)].hold = held.hold;
+    lanes_[lanes_.open(hash, held.key, now.steady)].hold =
+        ORDO_BUG(29) ? LaneHold::none : held.hold;
     if (held.hold == LaneHold::parked) ++parked_count_;
   }
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ordo/broker/filter.h"
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/broker/subscription.h"
 #include "ordo/core/check.h"
 
@@ -33,7 +34,8 @@ bool Subscription::route_next(Step& step) {
     return true;
   }
   if (!read_ahead_.empty() || common_.cache.covers(cursor_)) {  // A gap: it never existed.
-    const Offset next = read_ahead_.empty() ? cursor_.next() : read_ahead_.front()->first_offset;
+    Offset next = read_ahead_.empty() ? cursor_.next() : read_ahead_.front()->first_offset;
+    if (ORDO_BUG(18)) ++next;
     journal_.acked().add(cursor_, next);
     cursor_ = next;
     return true;
@@ -52,7 +54,7 @@ Message Subscription::next_unread() {
 void Subscription::route(const Message& message, Step& step) {
   const Offset offset = message.offset();
   cursor_ = offset.next();
-  if (setup_.filter && !setup_.filter->matches(message)) {
+  if (setup_.filter && !setup_.filter->matches(message) && !ORDO_BUG(17)) {
     ++counts_.filtered;
     journal_.acked().add(offset, cursor_);
     return;
@@ -65,14 +67,17 @@ void Subscription::route(const Message& message, Step& step) {
   if (!key.empty()) {
     const std::uint32_t hash = LaneTable::hash_of_key(key);
     lane = lanes_.find(hash, key);
-    if (lane != kNoIndex) {
+    if (ORDO_BUG(11) && lane != kNoIndex && lanes_[lane].phase == LanePhase::backoff) {
+      lane = lanes_.open(0, {}, step.now.steady);
+    } else if (lane != kNoIndex) {
       const bool was_empty = lanes_[lane].tail.empty();
       common_.tails.push(lanes_[lane].tail, offset);
       spill_if_needed(lanes_[lane], step);
       if (was_empty) review(lane, step);
       return;
+    } else {
+      lane = lanes_.open(hash, key, step.now.steady);
     }
-    lane = lanes_.open(hash, key, step.now.steady);
   } else {
     lane = lanes_.open(0, {}, step.now.steady);
   }

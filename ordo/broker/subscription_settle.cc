@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ordo/broker/planted_bugs.h"
 #include "ordo/broker/subscription.h"
 #include "ordo/core/check.h"
 
@@ -30,8 +31,8 @@ SettleOutcome Subscription::acknowledge_one(const AckId& id, Step& step) {
     return SettleOutcome::stale;
   }
   Item& item = lanes_.item(index);
-  if (item.fence != id.fence || item.fence == Fence() ||
-      lanes_[item.lane].phase == LanePhase::dead_lettering) {
+  if ((item.fence != id.fence && !ORDO_BUG(3)) || item.fence == Fence() ||
+      (lanes_[item.lane].phase == LanePhase::dead_lettering && !ORDO_BUG(4))) {
     ++counts_.stale_acks;
     return SettleOutcome::stale;
   }
@@ -75,7 +76,7 @@ void Subscription::end_lease(std::uint32_t index) {
   ++counts_.waiting;
   Consumer& consumer = consumers_[item.consumer];
   if (consumer.released_messages == 0) released_.push_back(item.consumer);
-  ++consumer.released_messages;
+  consumer.released_messages += ORDO_BUG(26) ? 0 : 1;
   consumer.released_bytes += item.size;
   if (!consumer.is_open && consumer.lease_count == 1) closed_with_leases_.erase(consumer.number);
   consumers_.end_lease(item.consumer);
@@ -129,8 +130,9 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
   Lane& lane = lanes_[lane_index];
   end_lease(index);
   for (std::uint32_t later = item.next; later != kNoIndex; later = lanes_.item(later).next) {
+    if (ORDO_BUG(6)) break;
     if (lanes_.item(later).is_leased) end_lease(later);
-    lanes_.item(later).fence = Fence();
+    if (!ORDO_BUG(5)) lanes_.item(later).fence = Fence();
   }
   lane.last_failure = reason;
   const bool counts = reason != Failure::stream_lost;
@@ -156,7 +158,7 @@ std::chrono::nanoseconds Subscription::backoff_after(std::uint32_t failures) con
   const RetryPolicy& policy = *setup_.config.retry_policy;
   std::chrono::nanoseconds delay = policy.minimum_backoff;
   for (std::uint32_t i = 1; i < failures && delay < policy.maximum_backoff; ++i)
-    delay *= 2;
+    delay *= ORDO_BUG(9) ? 1 : 2;
   return std::min(delay, policy.maximum_backoff);
 }
 
@@ -164,7 +166,7 @@ void Subscription::begin_backoff(std::uint32_t index, TimePoint due) {
   Lane& lane = lanes_[index];
   if (lane.phase == LanePhase::backoff) end_backoff(index);
   lane.phase = LanePhase::backoff;
-  backoff_heap_.push(due, index, backoff_moved());
+  backoff_heap_.push(ORDO_BUG(10) ? TimePoint{} : due, index, backoff_moved());
 }
 
 void Subscription::end_backoff(std::uint32_t index) {
@@ -225,12 +227,12 @@ bool Subscription::is_deliverable(std::uint32_t index, Step& step) {
   const bool is_failing =
       lanes_.item(lane.first_item).failures > 0 ||
       (item != kNoIndex && (lanes_.item(item).failures > 0 || is_exhausted(lanes_.item(item))));
-  return !is_failing && lane.leased_count < setup_.config.ordered_window;
+  return !is_failing && lane.leased_count < setup_.config.ordered_window + (ORDO_BUG(7) ? 1 : 0);
 }
 
 void Subscription::run_due(Step& step) {
   const TimePoint now = step.now.steady;
-  while (!lease_heap_.empty() && lease_heap_.front_time() <= now)
+  while (!ORDO_BUG(28) && !lease_heap_.empty() && lease_heap_.front_time() <= now)
     fail(lease_heap_.front(), Failure::expired, step);
   while (!backoff_heap_.empty() && backoff_heap_.front_time() <= now) {
     const std::uint32_t lane = backoff_heap_.front();
@@ -252,7 +254,7 @@ std::optional<TimePoint> Subscription::next_due() const {
     if (!due || time < *due) due = time;
   };
   if (seek_) due.reset();
-  if (!lease_heap_.empty()) earlier(lease_heap_.front_time());
+  if (!lease_heap_.empty() && !ORDO_BUG(28)) earlier(lease_heap_.front_time());
   if (!backoff_heap_.empty()) earlier(backoff_heap_.front_time());
   if (!dead_consumers_.empty()) earlier(dead_consumers_.front().first);
   if (read_again_at_ && consumers_.any_available()) earlier(*read_again_at_);
