@@ -194,12 +194,13 @@ def backlog_section(cases, table, number):
     rows = [(f"{case['messages']:,.0f} of {case['size']:,} B{starred(case)}",
              number(case["idle_rss_bytes"] / 2**20), number(case["rss_bytes"] / 2**20),
              number(case["rss_bytes_per_message"]), number(case["open_s"]),
-             number(case["serving_s"])) for case in chosen]
+             number(case["serving_s"]), number(case["serving_cpu_s"]))
+            for case in chosen]
     return ["### A backlog\n\nResident size of the process before and after they were published, "
             "without a consumer. Then it is killed: the seconds until another has opened the "
-            "directory, and until it delivers the first.\n",
-            table(("", "MiB before", "MiB after", "bytes per message", "open s", "serving s"),
-                  rows)]
+            "directory, and until it delivers the first, and its processor time.\n",
+            table(("", "MiB before", "MiB after", "bytes per message", "open s", "serving s",
+                   "processor s"), rows)]
 
 
 def section(cases, table, number, _plot_lines):

@@ -38,12 +38,14 @@ Measures run_backlog(const Plan& plan, const std::string& folder) {
   if (!filled.failure.empty()) fail(filled.failure);
   Measures measures = Measures::from_lines(filled.output);
 
+  const std::uint64_t cpu_begin = process_cpu_ns();
   const std::uint64_t begin = now_ns();
   Rig rig(plan, folder);
   measures.set("open_s", static_cast<double>(now_ns() - begin) / 1e9);
   const auto pulled = rig.broker().pull(kSubscription, {.messages_max = 1});
   if (!pulled || pulled->empty()) fail("a reopened broker does not deliver");
   measures.set("serving_s", static_cast<double>(now_ns() - begin) / 1e9);
+  measures.set("serving_cpu_s", static_cast<double>(process_cpu_ns() - cpu_begin) / 1e9);
   measures.set("reopened_rss_bytes", static_cast<double>(process_rss_bytes()));
   return measures;
 }
