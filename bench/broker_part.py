@@ -100,8 +100,8 @@ def all_figures(cases):
 METHOD = """## Broker, in process
 
 `ordo::Broker` on its RocksDB store with the defaults (4 partitions, 2 threads), a new directory for
-each run. The limit beside it: the same bytes appended to a file in the same folder, in one `write`
-for each batch, with an `fdatasync` after each (`commit`), every 50 ms (`interval`) or never (`os`).
+each run. The limit beside it: the same bytes appended to a file in the same folder, which has room
+allocated ahead (`fallocate`), in one `write` for each batch, with an `fdatasync` after each (`commit`), every 50 ms (`interval`) or never (`os`).
 A publish includes encoding its messages. Processor time is that of the whole process, RocksDB's
 threads included.
 """

@@ -116,6 +116,7 @@ std::uint64_t process_rss_bytes() {
 }
 
 void set_latencies(Measures& measures, std::vector<double>& microseconds) {
+  measures.set("p10_us", percentile(microseconds, 0.1));
   measures.set("p50_us", percentile(microseconds, 0.5));
   measures.set("p99_us", percentile(microseconds, 0.99));
 }
