@@ -46,14 +46,14 @@ class BrokerRig {
     static int next = 0;
     directory_ = std::filesystem::temp_directory_path() /
                  ("ordo_broker_" + std::to_string(::getpid()) + "_" + std::to_string(next++));
+    forget();  // What a process with the same number may have left when it was killed.
     open();
   }
   BrokerRig(const BrokerRig&) = delete;
   BrokerRig& operator=(const BrokerRig&) = delete;
   ~BrokerRig() {
     broker_.reset();
-    std::filesystem::remove_all(directory_);
-    std::filesystem::remove(directory_.string() + ".witness");
+    forget();
   }
 
   // The topic, and an ordered subscription with a deadline of one second.
@@ -164,6 +164,11 @@ class BrokerRig {
   ManualClock& clock() { return clock_; }
 
  private:
+  void forget() {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::remove(directory_.string() + ".witness");
+  }
+
   const StoreKind kind_;
   BrokerOptions options_;
   ManualClock clock_;

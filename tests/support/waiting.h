@@ -18,7 +18,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -55,18 +57,29 @@ bool eventually(Condition&& condition, std::chrono::nanoseconds limit = kPatienc
   }
 }
 
-// Whether every other thread of this process sleeps.
-inline bool others_sleep() {
+// How often each other thread of this process has gone to sleep, if all of them sleep.
+inline std::optional<std::map<std::string, std::string>> sleepers() {
   const std::string self = std::to_string(::gettid());
+  const std::string counter = "voluntary_ctxt_switches:";
+  std::map<std::string, std::string> counts;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (task.path().filename() == self) continue;
-    std::ifstream file(task.path() / "stat");
-    std::string text;
-    std::getline(file, text);
-    const std::size_t name_end = text.rfind(") ");
-    if (name_end != std::string::npos && text.substr(name_end + 2, 1) != "S") return false;
+    const std::string thread = task.path().filename();
+    if (thread == self) continue;
+    std::ifstream file(task.path() / "status");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("State:") && !line.starts_with("State:\tS")) return std::nullopt;
+      if (line.starts_with(counter)) counts[thread] = line.substr(counter.size());
+    }
   }
-  return true;
+  return counts;
+}
+
+// Whether there was a moment at which every other thread of this process slept. They are looked at
+// one after the other, and one may wake another that was seen asleep. So: all sleep, and when they
+// are looked at once more none of them has been awake meanwhile.
+inline bool others_sleep() {
+  const auto before = sleepers();
+  return before && sleepers() == before;
 }
 
 // What a thread does after the last step that can be seen from outside (it notes the time, it

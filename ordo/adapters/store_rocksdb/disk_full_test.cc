@@ -85,35 +85,47 @@ TEST_P(NoSpaceInMemory, InTheMiddleOfAWriteRefusesTheCommitWholeAndLaterOnesGoTh
 INSTANTIATE_TEST_SUITE_P(Policies, NoSpaceInMemory,
                          testing::Values(SyncPolicy::commit, SyncPolicy::interval, SyncPolicy::os));
 
-// A disk of its own, as small as wanted. Only root may make one.
+// A disk of its own, as small as wanted. Only root may make one. Its mount is undone at once and it
+// is used through an open file, so that it ends with the process, however that ends.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::string& size) {
     std::string name = (std::filesystem::temp_directory_path() / "ordo-disk-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-    mounted_ = ::mount("ordo", path_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+    if (::mkdtemp(name.data()) == nullptr) return;
+    if (::mount("ordo", name.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0) {
+      root_ = ::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+      ::umount2(name.c_str(), MNT_DETACH);
+    }
+    ::rmdir(name.c_str());
+    path_ = "/proc/self/fd/" + std::to_string(root_);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
   ~SmallDisk() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-    std::filesystem::remove_all(path_);
+    if (is_mounted()) ::close(root_);
   }
-  bool is_mounted() const { return mounted_; }
+  bool is_mounted() const { return root_ >= 0; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   // Somebody else takes space, all that is left but `rest`.
   void fill(std::uint64_t rest) const {
     const int file = ::open(this->file("other").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    const std::uint64_t free = std::filesystem::space(path_).available;
-    EXPECT_EQ(::posix_fallocate(file, 0, static_cast<off_t>(free > rest ? free - rest : 1)), 0);
+    off_t size = 0;
+    // The store writes and deletes files meanwhile: what was free a moment ago may be so no more.
+    EXPECT_TRUE(eventually([&] {
+      const std::uint64_t free = std::filesystem::space(path_).available;
+      if (free <= rest) return true;
+      const auto more = static_cast<off_t>(free - rest);
+      if (::posix_fallocate(file, size, more) == 0) size += more;
+      return false;
+    }));
     ::close(file);
   }
   void free() const { std::filesystem::remove(file("other")); }
 
  private:
+  int root_ = -1;
   std::string path_;
-  bool mounted_ = false;
 };
 
 constexpr const char* kNeedsRoot = "NOT TESTED: a disk of its own can only be made by root";
