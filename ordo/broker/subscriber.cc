@@ -143,7 +143,7 @@ bool SubscriberCore::settle(const std::shared_ptr<Held>& held, HandlerAnswer ans
     }
     if (held->is_ordered) keyed_.finish(held->lane);
     is_ready = has_ready();
-    if (outstanding_.empty()) settled_.notify_all();
+    ++sending_;
   }
   if (is_ready) work_.notify_one();
   if (answer == HandlerAnswer::nack) {
@@ -151,6 +151,9 @@ bool SubscriberCore::settle(const std::shared_ptr<Held>& held, HandlerAnswer ans
   } else {
     send_ack(held->message.ack_id(), std::move(done));
   }
+  const std::lock_guard lock(mutex_);
+  --sending_;
+  if (is_settled()) settled_.notify_all();
   return true;
 }
 
@@ -247,9 +250,9 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
   bool is_complete = true;
   {
     std::unique_lock lock(mutex_);
-    while (!outstanding_.empty() || !is_quiet_) {
+    while (!is_settled() || !is_quiet_) {
       if (!clock_.wait_until(lock, settled_, deadline)) continue;
-      is_complete = outstanding_.empty();
+      is_complete = is_settled();
       break;
     }
     give_back_waiting(nacks);

@@ -80,6 +80,7 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   // REQUIRE: mutex_ is held.
   std::shared_ptr<Held> take();
   bool has_ready() const { return !free_.empty() || keyed_.ready_count() > 0; }
+  bool is_settled() const { return outstanding_.empty() && sending_ == 0; }
   void skip_behind(const Held& held, std::vector<AckId>& nacks);
   void give_back_waiting(std::vector<AckId>& nacks);
 
@@ -95,6 +96,7 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   KeyedQueue<std::string, std::shared_ptr<Held>> keyed_;
   std::deque<std::shared_ptr<Held>> free_;  // Those that keep no order.
   HeldSet outstanding_;
+  std::size_t sending_ = 0;  // Answers on their way to the broker.
   bool turn_of_free_ = false;
   bool is_closing_ = false;  // Deliveries that still come are given back.
   bool is_quiet_ = false;    // None will come.

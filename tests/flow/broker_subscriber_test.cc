@@ -231,6 +231,22 @@ TEST_F(BrokerSubscriberTest, ClosingWithDrainHandlesWhatWasDelivered) {
   EXPECT_THAT(rig_.drain(), ElementsAre("2"));
 }
 
+TEST_F(BrokerSubscriberTest, AfterADrainTheBrokerHasEveryAnswer) {
+  rig_.create();
+  for (std::uint64_t round = 1; round <= 100; ++round) {
+    std::atomic<bool> is_handled = false;
+    auto subscriber = rig_.broker().subscribe(kSubscription, [&](const ReceivedMessage&) {
+      is_handled = true;
+      return HandlerAnswer::ack;
+    });
+    ASSERT_TRUE(subscriber);
+    rig_.publish("k", {"1"});
+    ASSERT_TRUE(eventually([&] { return is_handled.load(); }));
+    EXPECT_TRUE(subscriber->close(CloseHow::drain, TimePoint::max()));
+    ASSERT_EQ(rig_.stats().acked, round);
+  }
+}
+
 TEST_F(BrokerSubscriberTest, ClosingWithNackGivesBackWhatHasNotBegun) {
   rig_.create();
   Gates<HandlerAnswer> gates;
