@@ -32,12 +32,15 @@ namespace ordo::testing_support {
 
 constexpr std::chrono::seconds kPatience{30};
 
-// Below ctest's limit, which does not say what hangs.
+// Sanitizers slow everything down: what takes long does less of it with them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::chrono::seconds kHangs{250};
+constexpr bool kIsSanitized = true;
 #else
-constexpr std::chrono::seconds kHangs{100};
+constexpr bool kIsSanitized = false;
 #endif
+
+// Below ctest's limit, which does not say what hangs.
+constexpr std::chrono::seconds kHangs{kIsSanitized ? 250 : 100};
 
 // True as soon as `condition()` is true; false when it still is not after `limit`.
 template <class Condition>

@@ -16,6 +16,7 @@
 #include "ordo/adapters/store_rocksdb/rocksdb_store.h"
 #include "tests/support/forgetful_disk.h"
 #include "tests/support/stored_world.h"
+#include "tests/support/waiting.h"
 
 namespace ordo::store_rocksdb {
 namespace {
@@ -179,7 +180,8 @@ TEST_P(Damage, OfAnyFileInAnyWayIsHarmlessOrNamedButNeverSilent) {
   RecordProperty("trials", static_cast<int>(trials));
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Damage, testing::Range(0u, 6u));
+INSTANTIATE_TEST_SUITE_P(Seeds, Damage,
+                         testing::Range(0u, testing_support::kIsSanitized ? 2u : 6u));
 
 }  // namespace
 }  // namespace ordo::store_rocksdb

@@ -12,6 +12,7 @@
 #include "ordo/adapters/store_rocksdb/rocksdb_store.h"
 #include "tests/support/forgetful_disk.h"
 #include "tests/support/stored_world.h"
+#include "tests/support/waiting.h"
 
 namespace ordo::store_rocksdb {
 namespace {
@@ -20,11 +21,11 @@ using broker::Store;
 using testing_support::ForgetfulDisk;
 using testing_support::StoredWorld;
 
-constexpr unsigned kLives = 80;
+constexpr unsigned kLives = testing_support::kIsSanitized ? 16 : 80;
 
 std::uint64_t cuts_of_a_life() {
   const char* given = std::getenv("ORDO_POWER_CUTS");
-  const std::uint64_t cuts = given != nullptr ? std::strtoull(given, nullptr, 10) : 2'000;
+  const std::uint64_t cuts = given != nullptr ? std::strtoull(given, nullptr, 10) : kLives * 25;
   return (cuts + kLives - 1) / kLives;
 }
 
