@@ -1,11 +1,14 @@
 #include "ordo/adapters/store_rocksdb/data_directory.h"
 
 #include <fcntl.h>
+#include <mutex>
+#include <set>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include <rocksdb/env.h>
+#include <sys/stat.h>
 
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
 
@@ -25,6 +28,39 @@ bool has_database_files(rocksdb::Env& env, const std::string& path) {
   return env.GetChildren(path, &names).ok() && !names.empty();
 }
 
+std::optional<FolderId> folder_id(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return FolderId(found.st_dev, found.st_ino);
+}
+
+// The folders that this process uses. The system's locks do not keep a process from itself, RocksDB
+// knows them by their names only, and to open and close a lock file is to lose the lock.
+class HeldFolders {
+ public:
+  bool add(const FolderId& folder) {
+    const std::lock_guard lock(mutex_);
+    return folders_.insert(folder).second;
+  }
+  void remove(const FolderId& folder) {
+    const std::lock_guard lock(mutex_);
+    folders_.erase(folder);
+  }
+  bool has(const std::optional<FolderId>& folder) {
+    const std::lock_guard lock(mutex_);
+    return folder && folders_.contains(*folder);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<FolderId> folders_;
+};
+
+HeldFolders& held_here() {
+  static HeldFolders held;
+  return held;
+}
+
 std::string range(std::uint64_t first, std::uint64_t last) {
   if (first == last) return std::to_string(first);
   return std::to_string(first) + " to " + std::to_string(last);
@@ -42,10 +78,22 @@ std::string shortfall(const Mark& mark, const std::string& where, const CommitCh
   return text + "no message is missing, but what was acknowledged meanwhile";
 }
 
+// Nothing was ever acknowledged here according to the directory; the witness knows better.
+Status vanished(const Inspection& found, const DirectoryPaths& paths) {
+  const std::string known = "commits up to " + std::to_string(found.witness->commit_number) +
+                            " were acknowledged (" + paths.witness + ")";
+  if (!found.is_empty) return loss(paths.watermark() + " knows of no commit, but " + known);
+  return Error{ErrorCode::data_loss, "the data directory " + paths.directory + " is empty, but " +
+                                         known +
+                                         ". Is its disk mounted? To begin anew remove that file"};
+}
+
 }  // namespace
 
-std::string holder_of(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+std::string holder_of(const DirectoryPaths& paths) {
+  if (held_here().has(folder_id(paths.directory)))
+    return " (process " + std::to_string(::getpid()) + ")";
+  const int file = ::open(paths.lock().c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return "";
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -57,18 +105,27 @@ std::string holder_of(const std::string& path) {
 
 Result<std::unique_ptr<DirectoryLock>> DirectoryLock::take(rocksdb::Env& env,
                                                            const DirectoryPaths& paths) {
-  rocksdb::FileLock* lock = nullptr;
-  const rocksdb::Status locked = env.LockFile(paths.lock(), &lock);
-  if (!locked.ok()) {
-    return Error{ErrorCode::failed_precondition,
-                 "the data directory " + paths.directory + " is in use by another broker" +
-                     holder_of(paths.lock()) + ": " + locked.ToString()};
+  const auto in_use = [&](const std::string& why) {
+    return Error{ErrorCode::failed_precondition, "the data directory " + paths.directory +
+                                                     " is in use by another broker" +
+                                                     holder_of(paths) + why};
+  };
+  std::unique_ptr<DirectoryLock> held(new DirectoryLock(env));
+  if (&env == rocksdb::Env::Default()) {
+    const std::optional<FolderId> folder = folder_id(paths.directory);
+    if (folder && !held_here().add(*folder)) return in_use("");
+    held->folder_ = folder;
   }
-  return std::unique_ptr<DirectoryLock>(new DirectoryLock(env, lock));
+  const rocksdb::Status locked = env.LockFile(paths.lock(), &held->lock_);
+  if (locked.ok()) return held;
+  held->lock_ = nullptr;
+  held.reset();  // Else the holder would seem to be this process.
+  return in_use(": " + locked.ToString());
 }
 
 DirectoryLock::~DirectoryLock() {
-  env_.UnlockFile(lock_);
+  if (lock_ != nullptr) env_.UnlockFile(lock_);
+  if (folder_) held_here().remove(*folder_);
 }
 
 Result<Inspection> inspect(rocksdb::Env& env, const DirectoryPaths& paths,
@@ -88,7 +145,7 @@ Result<Inspection> inspect(rocksdb::Env& env, const DirectoryPaths& paths,
     if (Result<std::optional<Mark>> witness = Watermark::read(env, paths.witness); witness)
       found.witness = *witness;
   }
-  if (found.witness && found.watermark &&
+  if (found.witness && !found.is_new &&
       found.witness->directory_id != found.watermark->directory_id)
     found.witness.reset();
   if (found.is_new) return found;
@@ -105,7 +162,7 @@ Result<Inspection> inspect(rocksdb::Env& env, const DirectoryPaths& paths,
 }
 
 Status judge(const Inspection& found, const DirectoryPaths& paths) {
-  if (found.is_new) return {};
+  if (found.is_new) return found.witness ? vanished(found, paths) : Status();
   if (!found.chain || !found.store) {
     return loss("the database in " + paths.database() + " is empty, but commits up to " +
                 std::to_string(found.watermark->commit_number) + " were acknowledged");

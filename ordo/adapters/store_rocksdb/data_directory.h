@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/adapters/store_rocksdb/directory_care.h"
@@ -28,6 +29,9 @@ class FileLock;
 
 namespace ordo::store_rocksdb {
 
+// A folder of the system, however it is spelt: its device and its number there.
+using FolderId = std::pair<std::uint64_t, std::uint64_t>;
+
 struct DirectoryPaths {
   std::string directory;
   std::string witness;  // Empty: none is kept.
@@ -37,7 +41,8 @@ struct DirectoryPaths {
   std::string database() const { return directory + "/db"; }
 };
 
-// Held from take() to destruction. failed_precondition: somebody else holds it.
+// Held from take() to destruction. failed_precondition: somebody else holds it, in another process
+// or in this one, however the directory is spelt.
 class DirectoryLock {
  public:
   static Result<std::unique_ptr<DirectoryLock>> take(rocksdb::Env& env,
@@ -47,13 +52,14 @@ class DirectoryLock {
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  DirectoryLock(rocksdb::Env& env, rocksdb::FileLock* lock) : env_(env), lock_(lock) {}
+  explicit DirectoryLock(rocksdb::Env& env) : env_(env) {}
   rocksdb::Env& env_;
-  rocksdb::FileLock* lock_;
+  rocksdb::FileLock* lock_ = nullptr;
+  std::optional<FolderId> folder_;  // Nothing: not a folder of the system.
 };
 
-// " (process 123)" if another process holds the lock at `path`; else empty.
-std::string holder_of(const std::string& path);
+// " (process 123)" if a process, this one included, holds the lock of the directory; else empty.
+std::string holder_of(const DirectoryPaths& paths);
 
 // What a directory says of itself.
 struct Inspection {

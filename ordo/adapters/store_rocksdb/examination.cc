@@ -105,7 +105,7 @@ Result<LogCheck> check_log(const Database& database, broker::PartitionAddress pa
 }
 
 Examination examine(const DirectoryPaths& paths, rocksdb::Env* env) {
-  if (const std::string holder = holder_of(paths.lock()); env == nullptr && !holder.empty()) {
+  if (const std::string holder = holder_of(paths); env == nullptr && !holder.empty()) {
     Examination result;
     result.is_in_use = true;
     result.problems.push_back("the data directory " + paths.directory + " is in use" + holder);
@@ -126,15 +126,20 @@ Examination examine_locked(const DirectoryPaths& paths, rocksdb::Env* given) {
   if (found->is_empty) {
     result.is_missing = true;
     result.problems.push_back("there is no data in " + paths.directory);
+    if (const Status whole = judge(*found, paths); !whole)
+      result.problems.back() = whole.error().message;
     return result;
   }
   describe_marks(*found, paths, result);
-  if (found->is_new) {
+  if (found->is_new && !found->witness) {
     result.lines.push_back("nothing was stored yet");
     return result;
   }
-  if (const Status whole = judge(*found, paths); !whole)
+  if (const Status whole = judge(*found, paths); !whole) {
     result.problems.push_back(whole.error().message);
+    result.is_foreign = whole.error().code == ErrorCode::failed_precondition;
+    if (result.is_foreign) return result;
+  }
   Result<std::unique_ptr<Database>> database = Database::open(options, Database::Mode::read_only);
   if (!database) {
     result.problems.push_back(database.error().message);

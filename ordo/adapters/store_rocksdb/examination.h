@@ -24,6 +24,7 @@ struct Examination {
   std::vector<std::string> lines;     // What is there.
   std::vector<std::string> problems;  // What is wrong; at most kProblemsMax, then how many more.
   bool is_in_use = false;             // By a process: nothing more was looked at.
+  bool is_foreign = false;            // Another format: nothing of it can be understood.
   bool is_missing = false;            // There is no such directory, or nothing of ours in it.
   std::uint64_t messages = 0;         // That can be read.
 

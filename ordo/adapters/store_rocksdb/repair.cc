@@ -261,12 +261,15 @@ Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& opt
       text += "nothing was changed; with --accept-loss what is missing is given up";
     return Error{ErrorCode::failed_precondition, text};
   }
+  if (found.is_foreign) return Error{ErrorCode::failed_precondition, found.problems.front()};
   const DatabaseOptions database_options{.path = paths.database(), .env = options.env};
   const Inspection marks = marks_of(env, paths);
   bool from_log = false;
   Result<std::unique_ptr<Database>> database =
       open_readable(database_options, Database::Mode::existing);
   if (!database) {
+    // No room, no right to write: nothing that is cured by giving up the log files.
+    if (open_readable(database_options, Database::Mode::read_only)) return database.error();
     lines.push_back(
         "the database is put together again from the tables that can be read; the others "
         "and the log files are in " +

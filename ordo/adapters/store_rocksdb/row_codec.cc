@@ -221,6 +221,7 @@ std::optional<StoreRow> decode_store_row(std::string_view value) {
   ByteReader in(value);
   StoreRow row;
   row.format = in.take<std::uint32_t>();
+  if (in.ok() && row.format != kFormatVersion) return row;  // What follows is not known here.
   row.directory_id = in.take<std::uint64_t>();
   row.start_number = in.take<std::uint64_t>();
   if (!in.ended()) return std::nullopt;

@@ -76,6 +76,18 @@ Result<Slot> newest_slot(rocksdb::Env& env, const std::string& path) {
 
 }  // namespace
 
+Status sync_name(rocksdb::Env& env, std::string path) {
+  while (path.size() > 1 && path.ends_with('/'))
+    path.pop_back();
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  std::unique_ptr<rocksdb::Directory> folder;
+  rocksdb::Status done = env.NewDirectory(parent, &folder);
+  if (done.ok()) done = folder->Fsync();
+  if (!done.ok()) return error_of(done, "cannot sync the folder of " + path);
+  return {};
+}
+
 Watermark::Watermark(std::unique_ptr<rocksdb::RandomRWFile> file, std::string path,
                      std::uint64_t sequence)
     : file_(std::move(file)),
@@ -98,13 +110,8 @@ Status Watermark::create(rocksdb::Env& env, const std::string& path, const Mark&
   const std::string unfinished = path + ".new";
   rocksdb::Status done = rocksdb::WriteStringToFile(&env, bytes, unfinished, true);
   if (done.ok()) done = env.RenameFile(unfinished, path);
-  std::unique_ptr<rocksdb::Directory> folder;
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (done.ok()) done = env.NewDirectory(parent, &folder);
-  if (done.ok()) done = folder->Fsync();
   if (!done.ok()) return error_of(done, "cannot create " + path);
-  return {};
+  return sync_name(env, path);
 }
 
 Result<std::unique_ptr<Watermark>> Watermark::open(rocksdb::Env& env, const std::string& path) {

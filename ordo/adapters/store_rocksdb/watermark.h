@@ -35,12 +35,11 @@ struct Mark {
   bool has_database = false;        // False only until the database is created.
   bool is_clean = false;            // Written by an orderly close.
 
-  // Whether `this` knows of something later than a directory that got as far as `other`.
-  bool is_ahead_of(const Mark& other) const {
-    return start_number > other.start_number || commit_number > other.commit_number;
-  }
   friend bool operator==(const Mark&, const Mark&) = default;
 };
+
+// The file or folder `path` was created: after this it is there after a power cut too.
+Status sync_name(rocksdb::Env& env, std::string path);
 
 class Watermark {
  public:
