@@ -4,7 +4,6 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/metadata.h>
-#include <rocksdb/write_batch.h>
 
 #include "ordo/adapters/store_rocksdb/log_reader.h"
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
@@ -48,6 +47,7 @@ Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
 
 Status LogTrimmer::erase_index(const PartitionTable& table) {
   const LogReader reader(database_);
+  std::erase_if(erased_, [&](const auto& known) { return !table.contains(known.first); });
   for (const auto& [partition, state] : table) {
     const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
     if (!oldest) return oldest.error();
@@ -63,7 +63,7 @@ Status LogTrimmer::erase_index(const PartitionTable& table) {
       if (!found) return found.error();
       count = *found;
       // If a crash undoes it, it is done again.
-      const rocksdb::Status written = database_.db().Write(rocksdb::WriteOptions(), &write);
+      const rocksdb::Status written = write_(write);
       if (!written.ok()) return error_of(written, "cannot erase what was trimmed from the index");
     }
     erased = below;

@@ -9,7 +9,12 @@
 //          to drop.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <utility>
+
+#include <rocksdb/status.h>
+#include <rocksdb/write_batch.h>
 
 #include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/adapters/store_rocksdb/staged_commit.h"
@@ -19,15 +24,22 @@ namespace ordo::store_rocksdb {
 
 class LogTrimmer {
  public:
-  explicit LogTrimmer(const Database& database) : database_(database) {}
+  // Writes to the log file, beside commits; it need not be synced.
+  using Write = std::function<rocksdb::Status(rocksdb::WriteBatch&)>;
 
-  // `table` as it is now, `next_id` of the next commit.
+  LogTrimmer(const Database& database, Write write)
+      : database_(database),
+        write_(std::move(write)) {}
+
+  // `table` as it is on the disk, `next_id` of the next commit. What is dropped is gone at once, so
+  // a power cut must not undo the trim.
   Status run(const PartitionTable& table, broker::MessageId next_id);
 
  private:
   Status erase_index(const PartitionTable& table);
 
   const Database& database_;
+  Write write_;
   std::map<broker::PartitionAddress, broker::Offset> erased_;  // Index rows below are erased.
 };
 

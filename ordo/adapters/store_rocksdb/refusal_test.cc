@@ -1,5 +1,6 @@
 // When the store refuses to start, and what it says.
 #include <cstdint>
+#include <fcntl.h>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,7 +12,10 @@
 #include <rocksdb/env.h>
 #include <sys/wait.h>
 
+#include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/adapters/store_rocksdb/directory_care.h"
+#include "ordo/adapters/store_rocksdb/examination.h"
+#include "ordo/adapters/store_rocksdb/repair.h"
 #include "ordo/adapters/store_rocksdb/rocksdb_store.h"
 #include "ordo/core/clock.h"
 #include "tests/support/forgetful_disk.h"
@@ -108,6 +112,69 @@ TEST_F(Refusal, AMissingDatabaseIsNotTakenForANewDirectory) {
   EXPECT_NE(refusal(), "opened");
 }
 
+TEST_F(Refusal, AnEmptyDirectoryWhoseWitnessKnowsOfCommitsIsNotTakenForANewOne) {
+  std::unique_ptr<Store> store = open();
+  append(*store, 3);
+  store.reset();
+  ForgetfulDisk::Image image = disk_.image();
+  std::erase_if(image, [](const auto& file) { return file.first.starts_with("/data/"); });
+  disk_.load(image);
+  EXPECT_THAT(refusal(), HasSubstr("/data is empty, but commits up to 4 were acknowledged"));
+  image.erase("/data.witness");
+  disk_.load(image);
+  EXPECT_EQ(refusal(), "opened") << "it was removed on purpose";
+}
+
+// The oldest copy in the file is that of a directory without a database.
+TEST_F(Refusal, AWatermarkThatFellBackToTheBeginningIsNotTakenForANewDirectory) {
+  open().reset();
+  ForgetfulDisk::Image image = disk_.image();
+  std::string& bytes = image.at("/data/watermark");
+  for (const std::size_t slot : {1, 2})
+    bytes.replace(slot * 4096, 4096, 4096, '\0');
+  disk_.load(image);
+  EXPECT_THAT(refusal(), HasSubstr("/data/watermark knows of no commit, but commits up to 1"));
+}
+
+TEST_F(Refusal, AnotherFormatIsNamedAndNoRepairTouchesIt) {
+  open().reset();
+  {
+    const auto database =
+        Database::open({.path = "/data/db", .env = env_.get()}, Database::Mode::existing);
+    ASSERT_TRUE(database) << database.error().message;
+    std::string row = encode_store_row({.format = 2, .directory_id = 1, .start_number = 1});
+    row += "something new";
+    ASSERT_TRUE(
+        (*database)->db().Put(rocksdb::WriteOptions(), (*database)->meta(), store_key(), row).ok());
+    ASSERT_TRUE((*database)->flush());
+  }
+  const ForgetfulDisk::Image image = disk_.image();
+  EXPECT_THAT(refusal(), HasSubstr("has format 2; this version knows format 1"));
+  const Result<RepairLines> repaired =
+      repair({"/data", "/data.witness"}, {.accept_loss = true, .env = env_.get()});
+  ASSERT_FALSE(repaired);
+  EXPECT_THAT(repaired.error().message, HasSubstr("has format 2"));
+  EXPECT_TRUE(disk_.image() == image) << "nothing was changed";
+}
+
+// A repair that cannot write leaves the newest commits where they are.
+TEST_F(Refusal, ARepairOnAFullDiskGivesNothingUp) {
+  std::unique_ptr<Store> store = open();
+  append(*store, 100);
+  disk_.cut_now(1);
+  store.reset();
+  disk_.power_on();
+  ForgetfulDisk::Image image = disk_.image();
+  image.erase("/data/watermark");
+  disk_.load(image);
+  disk_.set_full(true);
+  const DirectoryPaths paths{"/data", "/data.witness"};
+  EXPECT_FALSE(repair(paths, {.accept_loss = true, .env = env_.get()}));
+  disk_.set_full(false);
+  ASSERT_TRUE(repair(paths, {.accept_loss = true, .env = env_.get()}));
+  EXPECT_EQ(examine(paths, env_.get()).messages, 100u);
+}
+
 TEST_F(Refusal, ASecondStoreOnTheSameDirectoryIsRefused) {
   const std::unique_ptr<Store> store = open();
   EXPECT_THAT(refusal(), HasSubstr("/data is in use"));
@@ -140,6 +207,36 @@ TEST_F(Refusal, ADamagedMessageIsNamedByItsPartitionAndOffsets) {
   EXPECT_EQ(read.error().code, ErrorCode::data_loss);
   EXPECT_THAT(read.error().message, HasSubstr("partition 3 of topic 7, offset 1"));
 }
+
+class Trimmed : public Refusal, public testing::WithParamInterface<SyncPolicy> {};
+
+// Tables are dropped at once; the trim itself may still be on its way to the disk.
+TEST_P(Trimmed, MessagesAreGoneOnlyWhenAPowerCutCannotBringThemBack) {
+  options_.sync = GetParam();
+  options_.sync_interval = std::chrono::hours(1);
+  options_.trim_interval = std::chrono::milliseconds(1);
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    Result<std::unique_ptr<Store>> store = open_store(options_);
+    ASSERT_TRUE(store) << store.error().message;
+    const Result<broker::Recovered> recovered = (*store)->recover();
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    StoredWorld::State found;
+    ASSERT_EQ(StoredWorld::read_all(**store, *recovered, found), "");
+    const auto known = recovered->partitions.find(kPartition);
+    next_ = known == recovered->partitions.end() ? 1 : known->second.end.value();
+    append(**store, 600);
+    const std::uint64_t before = (*store)->stats().disk_bytes;
+    CommitBatch trim{broker::Trim{kPartition, broker::Offset(next_ - 1)}};
+    ASSERT_TRUE((*store)->commit(trim));
+    ASSERT_TRUE(eventually([&] { return (*store)->stats().disk_bytes < before / 2; }));
+    disk_.cut_now(seed);
+    store->reset();
+    disk_.power_on();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Trimmed,
+                         testing::Values(SyncPolicy::commit, SyncPolicy::interval, SyncPolicy::os));
 
 // A real folder, for what only the system can do.
 class RealFolder : public testing::Test {
@@ -185,6 +282,36 @@ TEST_F(RealFolder, ASecondProcessIsToldWhichOneHasTheDirectory) {
   EXPECT_TRUE(third) << third.error().message;
   for (const int fd : {ready[0], ready[1], end[0]})
     ::close(fd);
+}
+
+TEST_F(RealFolder, AnotherSpellingOfADirectoryInUseIsRefusedAndTheLockIsKept) {
+  Result<std::unique_ptr<Store>> store = open_store(options_);
+  ASSERT_TRUE(store) << store.error().message;
+  ASSERT_TRUE((*store)->recover());
+  std::filesystem::create_directory_symlink(options_.directory, path_ + "/link");
+  StoreOptions other = options_;
+  for (const std::string& name :
+       {options_.directory, options_.directory + "/", path_ + "/./data", path_ + "/link"}) {
+    other.directory = name;
+    const Result<std::unique_ptr<Store>> second = open_store(other);
+    ASSERT_FALSE(second) << name;
+    EXPECT_EQ(second.error().code, ErrorCode::failed_precondition) << second.error().message;
+    EXPECT_THAT(second.error().message, HasSubstr("(process " + std::to_string(::getpid()) + ")"));
+    EXPECT_TRUE(directory_health(name, usual_witness(name)).was_not_examined);
+    EXPECT_FALSE(repair_directory(name, usual_witness(name), true));
+  }
+  // All that left the system's lock where it was: another process still sees it.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open((options_.directory + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    ::_exit(file >= 0 && ::fcntl(file, F_SETLK, &lock) != 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(RealFolder, OpeningAndClosingLeavesNoFilesBehind) {

@@ -32,8 +32,6 @@ using broker::RecoveredPartition;
 using broker::SpillKey;
 using broker::StoreStats;
 
-constexpr std::chrono::seconds kTrimInterval{1};
-
 std::uint64_t random_name() {
   std::random_device source;
   return std::uint64_t{source()} << 32 | source() | 1;
@@ -52,7 +50,7 @@ class RocksdbStore final : public broker::Store {
         database_(std::move(database)),
         space_(*database_->db().GetEnv(), paths.directory, options.reserve_bytes),
         reader_(*database_),
-        trimmer_(*database_),
+        trimmer_(*database_, [this](rocksdb::WriteBatch& rows) { return write_beside(rows); }),
         timer_(clock_, "ordo-store") {}
 
   ~RocksdbStore() override { close(); }
@@ -76,6 +74,9 @@ class RocksdbStore final : public broker::Store {
   void sync_later();
   void sync_now();
   void trim_later();
+  void trim_now();
+  rocksdb::Status write_beside(rocksdb::WriteBatch& rows);
+  bool sync_log(const char* failed);
   void erase_spilled(const std::vector<std::string>& prefixes);
   std::optional<RecoveredPartition> partition(PartitionAddress address) const;
   void close();
@@ -223,6 +224,7 @@ Status RocksdbStore::write(StagedCommit& staged) {
     log_is_bad_ = true;
     return fail(error_of(written, "cannot write a commit"));
   }
+  log_is_bad_ = false;  // RocksDB takes no write before it has a good one.
   if (options_.sync != SyncPolicy::commit) return {};
   const rocksdb::Status synced = database_->db().SyncWAL();
   if (!synced.ok()) {
@@ -278,19 +280,11 @@ void RocksdbStore::sync_now() {
     if (testifies) witnessed_ = clock_.now();
   }
   if (options_.sync == SyncPolicy::interval) {
-    const std::lock_guard log_lock(log_mutex_);
-    if (log_is_bad_) return;
-    const rocksdb::Status synced = database_->db().SyncWAL();
-    if (!synced.ok()) {
-      log_is_bad_ = true;
-      fail(error_of(synced, "cannot sync the commits of the last interval"));
-      return;
+    if (!sync_log("cannot sync the commits of the last interval")) return;
+    {
+      const std::lock_guard lock(mutex_);
+      synced_ = chain;
     }
-    const std::lock_guard lock(mutex_);
-    ++counts_.syncs;
-    synced_ = chain;
-  }
-  if (options_.sync == SyncPolicy::interval) {
     if (const Status marked = marks_->write(mark_of(chain)); !marked) {
       fail(marked.error());
       return;
@@ -309,18 +303,48 @@ void RocksdbStore::trim_later() {
     if (trim_scheduled_) return;
     trim_scheduled_ = true;
   }
-  timer_.schedule(clock_.now() + kTrimInterval, [this] {
-    PartitionTable table;
-    broker::MessageId next_id;
-    {
-      const std::lock_guard lock(mutex_);
-      trim_scheduled_ = false;
-      table = table_;
-      next_id = broker::MessageId(chain_.next_id);
-    }
-    // Space that is not given back now is given back with the next trim.
-    static_cast<void>(trimmer_.run(table, next_id));
-  });
+  timer_.schedule(clock_.now() + options_.trim_interval, [this] { trim_now(); });
+}
+
+// On the timer's thread.
+void RocksdbStore::trim_now() {
+  PartitionTable table;
+  broker::MessageId next_id;
+  {
+    const std::lock_guard lock(mutex_);
+    trim_scheduled_ = false;
+    if (!failure_.empty()) return;
+    table = table_;
+    next_id = broker::MessageId(chain_.next_id);
+  }
+  // Messages must not be gone before it is certain that nobody needs them.
+  if (options_.sync != SyncPolicy::commit && !sync_log("cannot sync a trim")) return;
+  // Space that is not given back now is given back with the next trim.
+  static_cast<void>(trimmer_.run(table, next_id));
+}
+
+// Of the timer's thread; not synced.
+rocksdb::Status RocksdbStore::write_beside(rocksdb::WriteBatch& rows) {
+  const std::lock_guard log_lock(log_mutex_);
+  if (log_is_bad_) return rocksdb::Status::Busy("the log file is damaged");
+  const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &rows);
+  log_is_bad_ = !written.ok();
+  return written;
+}
+
+// What was written so far is on the disk; false: not, and if the disk failed the store has too.
+bool RocksdbStore::sync_log(const char* failed) {
+  const std::lock_guard log_lock(log_mutex_);
+  if (log_is_bad_) return false;
+  const rocksdb::Status synced = database_->db().SyncWAL();
+  if (!synced.ok()) {
+    log_is_bad_ = true;
+    fail(error_of(synced, failed));
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  ++counts_.syncs;
+  return true;
 }
 
 std::optional<RecoveredPartition> RocksdbStore::partition(PartitionAddress address) const {
@@ -468,6 +492,11 @@ Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
   Result<std::unique_ptr<Database>> database = Database::open(
       database_options, found->is_new ? Database::Mode::create : Database::Mode::existing);
   if (!database) return database.error();
+  if (found->is_new) {
+    for (const std::string& made : {paths.database(), paths.directory}) {
+      if (const Status synced = sync_name(env, made); !synced) return synced.error();
+    }
+  }
   return std::unique_ptr<broker::Store>(
       std::make_unique<RocksdbStore>(options, std::move(ordered), std::move(*lock),
                                      std::move(*marks), std::move(*database), paths));

@@ -51,6 +51,8 @@ struct StoreOptions {
   // Empty: none, and an old copy of the directory cannot be told from the directory.
   std::optional<std::string> witness{};
   std::chrono::nanoseconds witness_interval = std::chrono::seconds(1);
+  // What nobody needs any more is looked for so long after it was trimmed.
+  std::chrono::nanoseconds trim_interval = std::chrono::seconds(1);
   std::uint64_t reserve_bytes = 64u << 20;     // Kept free for acknowledgements.
   std::size_t write_buffer_bytes = 32u << 20;  // Messages are held so long before they are a table.
   std::size_t cache_bytes = 16u << 20;         // Of what is read.
