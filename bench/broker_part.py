@@ -87,9 +87,9 @@ METHOD = """## Broker, in process
 
 `ordo::Broker` on its RocksDB store with the defaults (4 partitions, 2 threads), a new directory for
 each run. The limit beside it: the same bytes appended to a file in the same folder, which has room
-allocated ahead (`fallocate`), in one `write` for each batch, with an `fdatasync` after each (`commit`), every 50 ms (`interval`) or never (`os`).
-A publish includes encoding its messages. Processor time is that of the whole process, RocksDB's
-threads included.
+allocated ahead (`fallocate`), in one `write` for each batch, with an `fdatasync` after each
+(`commit`), every 50 ms (`interval`) or never (`os`). A publish includes encoding its messages.
+Processor time is that of the whole process, RocksDB's threads included.
 """
 
 
@@ -157,8 +157,8 @@ def flow_section(cases, table, number):
              number(case["p50_us"]), number(case["p99_us"])) for case in chosen]
     return ["### Published, delivered, acknowledged\n\nOne publishing thread, one stream that "
             "acknowledges at once; at most 20,000 messages between the two. With keys: ordered, "
-            "one in flight for each. Microseconds; latency from publish to delivery, mostly the time "
-            "spent in the full window.\n",
+            "one in flight for each. Microseconds; latency from publish to delivery, mostly the "
+            "time spent in the full window.\n",
             table(("", "messages/s", "processor", "p50", "p99"), rows)]
 
 
