@@ -85,9 +85,8 @@ void CursorJournal::committed(const std::optional<Error>& error, Step& step,
   if (!error) {
     for (Effect& reply : done.replies)
       step.emit(std::move(reply));
-    if (done.is_void) return;
     delivered_below_ = std::max(delivered_below_, done.delivered_below);
-    stored = std::move(done.stored);
+    if (!done.is_void) stored = std::move(done.stored);
     return;
   }
   const bool is_full = error->code == ErrorCode::resource_exhausted;
@@ -98,7 +97,7 @@ void CursorJournal::committed(const std::optional<Error>& error, Step& step,
     }
     done.replies.clear();
   }
-  if (done.is_void) return;
+  // Void or not: the seek may fail too.
   not_before_ = step.now.steady + (is_full ? kCommitRetryTime : kIdleCollectTime);
   take_back(std::move(done));
   wish(step.now.steady);

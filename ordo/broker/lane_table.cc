@@ -15,6 +15,18 @@ void LaneList::push_back(std::uint32_t index) {
   ++count_;
 }
 
+void LaneList::move_to_front(std::uint32_t index) {
+  if (first_ == index) return;
+  remove(index);
+  Lane& lane = lanes_[index];
+  lane.list = this;
+  lane.previous = kNoIndex;
+  lane.next = first_;
+  (first_ == kNoIndex ? last_ : lanes_[first_].previous) = index;
+  first_ = index;
+  ++count_;
+}
+
 void LaneList::remove(std::uint32_t index) {
   Lane& lane = lanes_[index];
   ORDO_CHECK(lane.list == this);

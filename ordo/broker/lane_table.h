@@ -101,6 +101,7 @@ class LaneList {
   // REQUIRES: the lane is in no list.
   void push_back(std::uint32_t lane);
   // REQUIRES: the lane is in this list.
+  void move_to_front(std::uint32_t lane);
   void remove(std::uint32_t lane);
 
  private:

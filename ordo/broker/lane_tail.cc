@@ -51,8 +51,10 @@ std::uint64_t TailPool::pop_run(std::uint32_t& first, std::uint32_t& last, std::
 void TailPool::push(LaneTail& tail, Offset offset) {
   ORDO_CHECK(offset.value() >> (64 - kLengthBits) == 0);
   ++tail.count;
+  const std::size_t front_max =
+      in_memory_bytes() > bytes_max_ ? std::min<std::size_t>(chunk_runs_, kNodeRuns) : chunk_runs_;
   const bool to_back =
-      tail.back_runs > 0 || tail.spilled_chunks > 0 || tail.front_runs >= chunk_runs_;
+      tail.back_runs > 0 || tail.spilled_chunks > 0 || tail.front_runs >= front_max;
   if (extend(to_back ? tail.back_last : tail.front_last, offset)) return;
   const std::uint64_t run = (offset.value() << kLengthBits) | 1;
   if (to_back) {

@@ -8,8 +8,10 @@
 namespace ordo::broker {
 
 void MessageCache::append(std::shared_ptr<const MessageBatch> batch) {
+  ORDO_CHECK(batches_.empty() || batch->first_offset >= end_);
+  while (!batches_.empty() && batch->end_offset() - first_ > span_max_)
+    drop_oldest();
   if (batches_.empty()) first_ = end_ = batch->first_offset;
-  ORDO_CHECK(batch->first_offset >= end_);
   while (batch->end_offset() - first_ > slots_.size())
     grow_slots();
   const std::size_t mask = slots_.size() - 1;

@@ -29,7 +29,8 @@ class MessageCache {
  public:
   MessageCache(std::size_t newest_bytes_max, std::size_t read_bytes_max)
       : newest_bytes_max_(newest_bytes_max),
-        read_bytes_max_(read_bytes_max) {}
+        read_bytes_max_(read_bytes_max),
+        span_max_(newest_bytes_max / sizeof(MessageBatch::Entry)) {}
 
   // REQUIRES: `batch` is committed and begins at or after the end of the one appended before.
   void append(std::shared_ptr<const MessageBatch> batch);
@@ -59,6 +60,7 @@ class MessageCache {
 
   const std::size_t newest_bytes_max_;
   const std::size_t read_bytes_max_;
+  const std::size_t span_max_;  // Offsets of the newest part; only gaps can make it longer.
 
   // For each offset from first_ to end_ the sequence of its batch, in a ring.
   static constexpr std::uint32_t kNone = 0xffffffff;

@@ -259,7 +259,7 @@ struct WriteSpill {  // No answer. Before any ReadSpill of the same key that fol
   SpillKey key;
   std::string bytes;
 };
-struct ReadSpill {  // Comes back as SpillRead; the chunk is erased with it.
+struct ReadSpill {  // Comes back as SpillRead; the chunk is erased once it was read.
   TicketNumber ticket;
   SpillKey key;
 };

@@ -173,6 +173,7 @@ void Partition::Core::start_seeks(Step& step) {
       subscription->begin_seek(seek.request, std::move(seek.target), step);
       are_all_touched_ = true;
     } else {
+      subscription->expect_seek();
       waiting_seeks_.push_back(std::move(seek));
     }
   }

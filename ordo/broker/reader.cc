@@ -44,8 +44,10 @@ void Reader::perform(ReadJob& job) {
   } else if (const auto* find = std::get_if<FindTime>(&job.effect)) {
     host.post({TimeFound{find->ticket, store_.find_time(host.address(), find->time)}});
   } else if (const auto* spill = std::get_if<ReadSpill>(&job.effect)) {
-    host.post({SpillRead{spill->ticket, store_.read_spill(spill->key)}});
-    host.erase_spill(spill->key);
+    Result<std::string> result = store_.read_spill(spill->key);
+    const bool is_read = result.has_value();
+    host.post({SpillRead{spill->ticket, std::move(result)}});
+    if (is_read) host.erase_spill(spill->key);  // Else it is asked for again.
   }
 }
 

@@ -238,10 +238,8 @@ void Subscription::send_released(Step& step) {
 // Asks for credit where it is wanted, and returns what is of no use here.
 void Subscription::balance_credit(Step& step) {
   const auto ask = [&](Consumer& consumer) { step.emit(WantCredit{consumer.number}); };
-  const bool has_more = !seek_ && (!ready_.empty() || has_unread());
-  if (has_more && has_lease_room() && !consumers_.any_available()) {
-    consumers_.take_dry(ask);
-  }
+  const bool has_more = !seek_ && has_lease_room() && (!ready_.empty() || can_read_on());
+  if (has_more && !consumers_.any_available()) consumers_.take_dry(ask);
   for (const std::uint32_t consumer : waited_for_) {
     if (consumers_[consumer].is_open) consumers_.take_dry(consumer, ask);
   }

@@ -82,6 +82,8 @@ class Subscription {
   bool begin_seek(RequestNumber request, AckedIntervals target, Step& step);
   bool can_seek() const { return !seek_ && dead_letters_under_way_ == 0; }
   bool is_seeking() const { return seek_.has_value(); }
+  // A seek waits until it can begin: no dead letter sets out until then.
+  void expect_seek() { is_seek_expected_ = true; }
   void seek_committed(const std::optional<Error>& error, Step& step);
 
   // Messages below are too old.
@@ -125,6 +127,9 @@ class Subscription {
            leased_bytes_ < common_.options.lease_bytes_max;
   }
   bool has_unread() const { return cursor_ < common_.end; }
+  bool can_read_on() const {
+    return has_unread() && !read_again_at_ && lanes_.lane_count() < common_.options.lanes_max;
+  }
   void release_untouched(ConsumerNumber consumer, Step& step);
   void release_leases_of(std::uint32_t consumer, bool untouched_only, Step& step);
 
@@ -176,10 +181,12 @@ class Subscription {
   Offset hold_position(const Lane& lane) const;
   std::uint32_t find_operated(const OperateKey& operate) const;
   std::optional<Error> operate_lane(std::uint32_t lane, OperateKey::Verb verb, Step& step);
-  std::optional<Error> prepare_head(std::uint32_t lane);
+  std::optional<Error> prepare_head(std::uint32_t lane, Step& step);
   void restore_holds(const std::vector<HeldLaneRow>& holds, Now now);
 
   // subscription_seek.cc
+  std::vector<HeldLaneRow> held_lanes() const;
+  void start_over(Step& step);
   void forget_lanes(Step& step);
   void forget_lane(std::uint32_t lane, Step& step);
 
@@ -230,6 +237,7 @@ class Subscription {
     std::vector<HeldLaneRow> holds;  // To be put back if it fails.
   };
   std::optional<Seek> seek_;
+  bool is_seek_expected_ = false;
   std::size_t dead_letters_under_way_ = 0;
   std::size_t parked_count_ = 0;
 

@@ -38,6 +38,10 @@ void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
     hold(index, LaneHold::dead_letter_gone);
     return;
   }
+  if (is_seek_expected_) {
+    begin_backoff(index, step.now.steady + kCommitRetryTime);
+    return;
+  }
   const Message message = find_message(index, head.offset);
   if (!message) {
     if (!load_message(index, head.offset, step))
@@ -159,7 +163,9 @@ std::optional<Error> Subscription::operate_lane(std::uint32_t index, OperateKey:
       break;
     case OperateKey::Verb::resume: {
       if (lane.hold == LaneHold::none) return refuse("The key is neither paused nor parked");
-      if (lane.hold == LaneHold::parked && lane.first_item != kNoIndex) {
+      const bool has_head = lane.first_item != kNoIndex || !lane.tail.empty() || has_unread();
+      if (lane.hold == LaneHold::parked && has_head) {
+        if (std::optional<Error> error = prepare_head(index, step)) return error;
         Item& head = lanes_.item(lane.first_item);  // Its attempts start anew.
         if (head.has_row) journal_.erase_attempts(head.offset);
         head.deliveries = head.asked_attempts = head.stored_attempts = head.failures = 0;
@@ -169,14 +175,14 @@ std::optional<Error> Subscription::operate_lane(std::uint32_t index, OperateKey:
       break;
     }
     case OperateKey::Verb::skip_head: {
-      if (std::optional<Error> error = prepare_head(index)) return error;
+      if (std::optional<Error> error = prepare_head(index, step)) return error;
       settle(lane.first_item, Settled::skipped, step);
       return std::nullopt;
     }
     case OperateKey::Verb::dead_letter_head: {
       if (setup_.dead_letter_partitions == 0)
         return refuse("The subscription has no dead-letter topic");
-      if (std::optional<Error> error = prepare_head(index)) return error;
+      if (std::optional<Error> error = prepare_head(index, step)) return error;
       if (lane.hold != LaneHold::none) release_hold(index);
       if (lane.phase == LanePhase::backoff) end_backoff(index);
       lanes_.item(lane.first_item).is_condemned = true;
@@ -188,7 +194,7 @@ std::optional<Error> Subscription::operate_lane(std::uint32_t index, OperateKey:
 }
 
 // Makes sure that the head of a lane is at hand and nobody's.
-std::optional<Error> Subscription::prepare_head(std::uint32_t index) {
+std::optional<Error> Subscription::prepare_head(std::uint32_t index, Step& step) {
   Lane& lane = lanes_[index];
   if (lane.leased_count > 0)
     return Error{ErrorCode::failed_precondition, "The head of the key is in flight"};
@@ -197,8 +203,10 @@ std::optional<Error> Subscription::prepare_head(std::uint32_t index) {
   while (lane.first_item == kNoIndex) {
     if (lane.tail.empty())
       return Error{ErrorCode::not_found, "No message of the key is known to wait"};
-    if (common_.tails.front_is_spilled(lane.tail))
+    if (common_.tails.front_is_spilled(lane.tail)) {
+      if (lane.phase == LanePhase::open) load_chunk(index, step);
       return Error{ErrorCode::unavailable, "The head of the key is not in memory; try again"};
+    }
     promote(index);
   }
   return std::nullopt;

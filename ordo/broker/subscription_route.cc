@@ -150,6 +150,10 @@ void Subscription::chunk_read(const TicketUse& use, const Result<std::string>& r
   Lane& lane = lanes_[use.lane];
   if (!lane.is_taken || lane.serial != use.serial) return;
   lane.is_chunk_loading = false;
+  if (!result && result.error().code == ErrorCode::not_found && can_seek()) {
+    start_over(step);
+    return;
+  }
   const bool is_refilled = result && common_.tails.front_is_spilled(lane.tail) &&
                            common_.tails.refill(lane.tail, *result);
   if (lane.phase != LanePhase::loading) return;
@@ -230,8 +234,8 @@ void Subscription::lane_read(const TicketUse& use, Result<ReadBatches>&& result,
     for (const std::shared_ptr<const MessageBatch>& batch : result->batches)
       common_.cache.keep(batch);
   }
-  for (const LaneRead::Waiter& waiter : read.waiters)
-    lane_loaded(waiter, use.offset, result, step);
+  for (auto waiter = read.waiters.rbegin(); waiter != read.waiters.rend(); ++waiter)
+    lane_loaded(*waiter, use.offset, result, step);
 }
 
 // A lane that waited for a read goes on: what it waits for is in the cache, or asked for again.
@@ -251,6 +255,7 @@ void Subscription::lane_loaded(const LaneRead::Waiter& waiter, Offset from,
     }
   }
   review(waiter.lane, step);
+  if (lane.list == &ready_) ready_.move_to_front(waiter.lane);  // Before others are read.
 }
 
 }  // namespace ordo::broker

@@ -44,15 +44,29 @@ void Subscription::forget_lanes(Step& step) {
   recent_.clear();
 }
 
-bool Subscription::begin_seek(RequestNumber request, AckedIntervals target, Step& step) {
-  if (!can_seek()) return false;
+std::vector<HeldLaneRow> Subscription::held_lanes() const {
   std::vector<HeldLaneRow> holds;
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
     const Lane& lane = lanes_[index];
     if (lane.is_taken && lane.hold != LaneHold::none)
       holds.push_back({lane.key, hold_position(lane), lane.hold});
   }
+  return holds;
+}
+
+// A spilled chunk was not kept: what waits behind a key is known no more, and found out again.
+void Subscription::start_over(Step& step) {
+  const std::vector<HeldLaneRow> holds = held_lanes();
   forget_lanes(step);
+  restore_holds(holds, step.now);
+  cursor_ = journal_.acked().low_water();
+}
+
+bool Subscription::begin_seek(RequestNumber request, AckedIntervals target, Step& step) {
+  if (!can_seek()) return false;
+  std::vector<HeldLaneRow> holds = held_lanes();
+  forget_lanes(step);
+  is_seek_expected_ = false;
   target.add(Offset(0), common_.first);
   const TicketNumber ticket =
       common_.tickets.issue({.kind = TicketUse::Kind::seek, .cursor = setup_.subscription});

@@ -157,7 +157,7 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
 std::chrono::nanoseconds Subscription::backoff_after(std::uint32_t failures) const {
   const RetryPolicy& policy = *setup_.config.retry_policy;
   std::chrono::nanoseconds delay = policy.minimum_backoff;
-  for (std::uint32_t i = 1; i < failures && delay < policy.maximum_backoff; ++i)
+  for (std::uint32_t i = 1; i < failures && i < 64 && delay < policy.maximum_backoff; ++i)
     delay *= ORDO_BUG(9) ? 1 : 2;
   return std::min(delay, policy.maximum_backoff);
 }
@@ -257,7 +257,7 @@ std::optional<TimePoint> Subscription::next_due() const {
   if (!lease_heap_.empty() && !ORDO_BUG(28)) earlier(lease_heap_.front_time());
   if (!backoff_heap_.empty()) earlier(backoff_heap_.front_time());
   if (!dead_consumers_.empty()) earlier(dead_consumers_.front().first);
-  if (read_again_at_ && consumers_.any_available()) earlier(*read_again_at_);
+  if (read_again_at_ && consumers_.open_count() > 0) earlier(*read_again_at_);
   return due;
 }
 

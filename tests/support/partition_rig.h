@@ -349,7 +349,7 @@ class PartitionRig {
   }
   void perform(PartitionAddress from, ReadSpill& spill) {
     Result<std::string> bytes = store_->read_spill(spill.key);
-    (void)store_->erase_spill(spill.key, 1);
+    if (bytes) (void)store_->erase_spill(spill.key, 1);
     step(from, SpillRead{spill.ticket, std::move(bytes)});
   }
   void perform(PartitionAddress, EraseSpill& erase) {
