@@ -16,11 +16,17 @@ Error closed_error() {
   return {ErrorCode::unavailable, "The broker is closed."};
 }
 
-SwitchboardOptions switchboard_options(const BrokerOptions& options,
+// Partitions that were deleted may still have something to do.
+constexpr std::size_t kDeletedHostsMax = 1024;
+
+SwitchboardOptions switchboard_options(const BrokerOptions& options, const Catalog& catalog,
                                        std::function<void(const Damage&)> on_damage) {
+  std::size_t stored = 0;  // More than options allow, where those were larger before.
+  for (const auto& [number, topic] : catalog.topics())
+    stored += topic.config.partitions;
   SwitchboardOptions switchboard;
   switchboard.threads = options.threads;
-  switchboard.hosts_max = options.partitions_max;
+  switchboard.hosts_max = std::max(options.partitions_max, stored) + kDeletedHostsMax;
   switchboard.callers_run = options.callers_run;
   switchboard.clock = options.clock;
   switchboard.on_damage = std::move(on_damage);
@@ -42,7 +48,7 @@ BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& option
     : options_(options),
       store_(std::move(store)),
       switchboard_(switchboard_options(
-          options, [this](const Damage& damage) { report(damage_error(damage)); })),
+          options, catalog, [this](const Damage& damage) { report(damage_error(damage)); })),
       reader_(*store_, options.reader_threads, [this](const Error& error) { report(error); }),
       committer_(*store_, reader_,
                  {.answered = [this](bool more) { let_answered_run(more); },
@@ -67,6 +73,8 @@ bool BrokerCore::close(TimePoint deadline) {
   reader_.close();
   switchboard_.end(clock().now() + kDrainTime);
   for (const auto& host : switchboard_.all())
+    host->abandon(closed_error());
+  for (const auto& host : switchboard_.forgotten())  // Whoever has one may still ask it.
     host->abandon(closed_error());
   for (const auto& topic : directory_.topics())
     topic->live->close();

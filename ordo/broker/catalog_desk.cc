@@ -221,6 +221,9 @@ void CatalogDesk::perform(const PartitionOrder& order, CommitBatch& rows) {
           post_and_wait(asked.topic, [&] { return Detach{asked.subscription, asked.reason}; });
         } else if constexpr (std::is_same_v<Asked, DropSnapshotOfAll>) {
           post_and_wait(asked.topic, [&] { return DropSnapshot{asked.snapshot}; });
+        } else {
+          static_assert(std::is_same_v<Asked, RetainInAll>);
+          post_and_wait(asked.topic, [&] { return RetainTopic{asked.retention}; });
         }
       },
       order);

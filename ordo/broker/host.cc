@@ -408,6 +408,8 @@ void Switchboard::forget(PartitionAddress address) {
   if (found == hosts_.end()) return;
   last = std::move(found->second);
   hosts_.erase(found);
+  std::erase_if(forgotten_, [](const auto& host) { return host.expired(); });
+  forgotten_.push_back(last);
 }
 
 std::shared_ptr<PartitionHost> Switchboard::find(PartitionAddress address) const {
@@ -421,6 +423,15 @@ std::vector<std::shared_ptr<PartitionHost>> Switchboard::all() const {
   const std::shared_lock lock(mutex_);
   for (const auto& [address, host] : hosts_)
     hosts.push_back(host);
+  return hosts;
+}
+
+std::vector<std::shared_ptr<PartitionHost>> Switchboard::forgotten() const {
+  std::vector<std::shared_ptr<PartitionHost>> hosts;
+  const std::shared_lock lock(mutex_);
+  for (const auto& forgotten : forgotten_) {
+    if (auto host = forgotten.lock()) hosts.push_back(std::move(host));
+  }
   return hosts;
 }
 

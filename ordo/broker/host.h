@@ -191,6 +191,8 @@ class Switchboard {
   void forget(PartitionAddress address);
   std::shared_ptr<PartitionHost> find(PartitionAddress address) const;
   std::vector<std::shared_ptr<PartitionHost>> all() const;
+  // Those that nobody finds any more, and somebody still has.
+  std::vector<std::shared_ptr<PartitionHost>> forgotten() const;
 
   // Lets all hosts run that this thread has posted to without a flush; wake() never runs them here.
   void flush();
@@ -219,8 +221,9 @@ class Switchboard {
   Committer* committer_ = nullptr;
   Reader* reader_ = nullptr;
   std::atomic<std::uint64_t> damaged_{0};
-  mutable std::shared_mutex mutex_;  // Guards the three below.
+  mutable std::shared_mutex mutex_;  // Guards the four below.
   std::map<PartitionAddress, std::shared_ptr<PartitionHost>> hosts_;
+  std::vector<std::weak_ptr<PartitionHost>> forgotten_;
   CorrelationId next_number_ = 1;
   std::size_t next_thread_ = 0;  // That the next host goes to.
 

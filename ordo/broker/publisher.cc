@@ -1,5 +1,6 @@
 #include "ordo/broker/publisher.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -81,6 +82,29 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
     std::vector<OnPublished> answers;
     std::size_t bytes = 0;
   };
+  // What the timer calls for a line. A timer that ends drops it, or does not take it: then the line
+  // is due at once. Whoever of the two comes second, the drop or the scheduler, sees to that.
+  struct DueCall {
+    using Drop = std::shared_ptr<std::atomic<bool>>;
+
+    std::weak_ptr<Core> core;
+    std::string key;
+    Drop drop;  // Null once it was made.
+
+    DueCall(std::weak_ptr<Core> of, std::string what, Drop is_noted)
+        : core(std::move(of)),
+          key(std::move(what)),
+          drop(std::move(is_noted)) {}
+    DueCall(DueCall&&) noexcept = default;
+    DueCall& operator=(DueCall&&) = delete;
+    ~DueCall() {
+      if (drop && drop->exchange(true)) (*this)();
+    }
+    void operator()() {
+      drop.reset();
+      if (const auto self = core.lock()) self->on_timer(key);
+    }
+  };
   using Batches = std::vector<Batch>;
   using Lines = std::unordered_map<std::string, Line>;
 
@@ -88,6 +112,7 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
   bool has_room(std::size_t bytes) const;
   bool wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes);
   void gather(const std::string& key, Line& line, bool all, Batches& batches);
+  void gather_or_wait(const std::string& key, Line& line, Batches& batches);
   Batch take_batch(const std::string& key, Line& line);
   void gather_all(Batches& batches);
   void set_timer(const std::string& key, Line& line);
@@ -143,8 +168,7 @@ void Publisher::Core::publish(broker::NewMessage&& message, OnPublished&& on_pub
       Line& line = lines_[key];
       line.bytes += bytes;
       line.waiting.push_back({std::move(*body), std::move(on_published)});
-      gather(key, line, false, batches);
-      if (!line.waiting.empty()) set_timer(key, line);
+      gather_or_wait(key, line, batches);
     }
     if (refusal) ++stats_.failed;
   }
@@ -218,14 +242,18 @@ void Publisher::Core::gather_all(Batches& batches) {
     gather(key, line, true, batches);
 }
 
+void Publisher::Core::gather_or_wait(const std::string& key, Line& line, Batches& batches) {
+  gather(key, line, false, batches);
+  if (line.waiting.empty() || line.has_timer || line.is_due) return;
+  set_timer(key, line);
+  if (!line.has_timer) gather(key, line, true, batches);
+}
+
 void Publisher::Core::set_timer(const std::string& key, Line& line) {
-  if (line.has_timer || line.is_due) return;
-  const TimerId timer =
-      timer_.schedule(clock_.now() + options_.batch_delay_max, [weak = weak_from_this(), key] {
-        if (const auto self = weak.lock()) self->on_timer(key);
-      });
-  line.has_timer = timer != TimerId::none;
-  if (!line.has_timer) line.is_due = true;
+  const auto drop = std::make_shared<std::atomic<bool>>(false);
+  (void)timer_.schedule(clock_.now() + options_.batch_delay_max,
+                        DueCall(weak_from_this(), key, drop));
+  line.has_timer = !drop->exchange(true);
 }
 
 void Publisher::Core::forget_if_idle(const std::string& key) {
@@ -276,8 +304,7 @@ void Publisher::Core::answered(Batch& batch, const Result<MessageId>& first_id) 
       leave(given_up.size(), std::exchange(line.bytes, 0), false);
       line.is_due = false;
     }
-    gather(batch.key, line, false, batches);
-    if (!line.waiting.empty()) set_timer(batch.key, line);
+    gather_or_wait(batch.key, line, batches);
     forget_if_idle(batch.key);
   }
   std::uint64_t index = 0;

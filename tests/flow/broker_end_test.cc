@@ -1,0 +1,164 @@
+// What is left of a broker: handles that outlive it, topics that are gone, options that changed.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/flow/broker_rig.h"
+
+namespace ordo {
+namespace {
+
+using namespace std::chrono_literals;
+using broker::AckId;
+using broker::Delivery;
+using broker::SettleOutcome;
+using testing::ElementsAre;
+using testing_support::Background;
+using testing_support::BrokerRig;
+using testing_support::eventually;
+using testing_support::kPatience;
+using testing_support::kSubscription;
+using testing_support::kTopic;
+using testing_support::StoreKind;
+using testing_support::Watchdog;
+
+TEST(BrokerEndTest, ASubscriberOfADeletedTopicEndsAfterItsBroker) {
+  const Watchdog watchdog("ASubscriberOfADeletedTopicEndsAfterItsBroker");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  std::optional<Subscriber> subscriber = std::move(*rig.broker().subscribe(
+      kSubscription, [](const ReceivedMessage&) { return HandlerAnswer::ack; }));
+  ASSERT_TRUE(rig.broker().delete_subscription(kSubscription));
+  ASSERT_TRUE(rig.broker().delete_topic(kTopic));
+  rig.close();
+  subscriber.reset();
+}
+
+TEST(BrokerEndTest, AStreamOfADeletedTopicIsAnsweredAfterItsBroker) {
+  const Watchdog watchdog("AStreamOfADeletedTopicIsAnsweredAfterItsBroker");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  auto stream =
+      rig.broker().open_stream(kSubscription, {}, {.deliver = [](std::vector<Delivery>&&) {}});
+  ASSERT_TRUE(stream);
+  rig.publish("k", {"1"});
+  ASSERT_TRUE(eventually([&] { return rig.stats().leased == 1; }));
+  AckId id;
+  id.subscription = rig.stats().subscription;
+  ASSERT_TRUE(rig.broker().delete_subscription(kSubscription));
+  ASSERT_TRUE(rig.broker().delete_topic(kTopic));
+  rig.close();
+  std::promise<SettleOutcome> outcome;
+  stream->acknowledge(
+      {id}, [&](std::vector<SettleOutcome>&& outcomes) { outcome.set_value(outcomes.front()); });
+  EXPECT_NE(outcome.get_future().get(), SettleOutcome::done);
+}
+
+TEST(BrokerEndTest, MessagesThatWaitForTheirBatchAreAnsweredWhenTheBrokerCloses) {
+  const Watchdog watchdog("MessagesThatWaitForTheirBatchAreAnsweredWhenTheBrokerCloses");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  Publisher publisher = std::move(*rig.broker().publisher(kTopic, {.batch_delay_max = 10min}));
+  auto keyed = publisher.publish({.data = "1", .ordering_key = "k"});
+  auto unkeyed = publisher.publish({.data = "2"});
+  rig.broker().close(TimePoint::max());
+  for (auto* waiting : {&keyed, &unkeyed}) {
+    ASSERT_EQ(waiting->wait_for(kPatience), std::future_status::ready);
+    const auto id = waiting->get();
+    ASSERT_FALSE(id);
+    EXPECT_EQ(id.error().code, ErrorCode::unavailable);
+  }
+}
+
+TEST(BrokerEndTest, APublisherOfAClosedBrokerAnswersAtOnce) {
+  const Watchdog watchdog("APublisherOfAClosedBrokerAnswersAtOnce");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  Publisher publisher = std::move(*rig.broker().publisher(kTopic, {.batch_delay_max = 10min}));
+  rig.close();
+  for (const std::optional<std::string>& key :
+       {std::optional<std::string>(), std::optional<std::string>("k")}) {
+    auto waiting = publisher.publish({.data = "1", .ordering_key = key});
+    ASSERT_EQ(waiting.wait_for(kPatience), std::future_status::ready);
+    EXPECT_EQ(waiting.get().error().code, ErrorCode::unavailable);
+  }
+}
+
+TEST(BrokerEndTest, APublisherThatWaitsForRoomIsLetGoWhenTheBrokerCloses) {
+  const Watchdog watchdog("APublisherThatWaitsForRoomIsLetGoWhenTheBrokerCloses");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  Publisher publisher = std::move(
+      *rig.broker().publisher(kTopic, {.batch_messages_max = 1, .outstanding_messages_max = 1}));
+  std::vector<std::future<Result<broker::MessageId>>> answers;
+  Background busy([&] {
+    for (int i = 0; i < 10'000; ++i)
+      answers.push_back(publisher.publish({.data = "x", .ordering_key = "k"}));
+  });
+  EXPECT_TRUE(eventually([&] { return publisher.stats().published > 10; }));
+  rig.close();
+  ASSERT_TRUE(busy.finished());
+  for (auto& answer : answers)
+    EXPECT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+}
+
+TEST(BrokerEndTest, AChangedRetentionOfATopicHoldsAtOnce) {
+  const Watchdog watchdog("AChangedRetentionOfATopicHoldsAtOnce");
+  BrokerRig rig(StoreKind::memory);
+  rig.create({}, 1);
+  const WallTime start = rig.clock().wall_now();
+  ASSERT_TRUE(
+      rig.broker().update_topic({.name = kTopic, .retention = 1h}, {"message_retention_duration"}));
+  rig.publish("k", {"1", "2"});
+  rig.drain();
+  for (int i = 0; i < 5; ++i)
+    rig.advance(2s);
+  ASSERT_TRUE(rig.broker().seek(kSubscription, start));
+  EXPECT_THAT(rig.drain(), ElementsAre("1", "2"));
+}
+
+TEST(BrokerEndTest, MorePartitionsThanOptionsAllowGoOnWhereTheyWereStored) {
+  const Watchdog watchdog("MorePartitionsThanOptionsAllowGoOnWhereTheyWereStored");
+  constexpr int kTopics = 200;
+  const auto disk = std::make_shared<broker::MemoryDisk>();
+  const auto open = [&](std::size_t partitions_max) {
+    auto opened =
+        Broker::open(std::make_unique<broker::MemoryStore>(disk, nullptr),
+                     {.threads = 1, .callers_run = false, .partitions_max = partitions_max});
+    EXPECT_TRUE(opened);
+    return std::move(*opened);
+  };
+  const auto topic = [](int i) { return kTopic + std::to_string(i); };
+  {
+    const auto broker = open(kTopics);
+    for (int i = 0; i < kTopics; ++i)
+      ASSERT_TRUE(broker->create_topic({.name = topic(i), .partitions = 1}));
+  }
+  const auto broker = open(1);
+  std::promise<void> go_on;
+  std::atomic<int> stored{0};
+  const auto publish = [&](int i, Publisher::OnPublished on_published) {
+    std::vector<broker::MessageBody> bodies;
+    bodies.push_back(*broker::encode_message({.data = "x"}));
+    broker->publish(topic(i), std::move(bodies), std::move(on_published));
+  };
+  publish(0, [&](const Result<broker::MessageId>& id) {
+    go_on.get_future().wait();  // Its thread looks after nobody meanwhile.
+    stored += id ? 1 : 0;
+  });
+  for (int i = 1; i < kTopics; ++i)
+    publish(i, [&](const Result<broker::MessageId>& id) { stored += id ? 1 : 0; });
+  go_on.set_value();
+  EXPECT_TRUE(eventually([&] { return stored == kTopics; }));
+}
+
+}  // namespace
+}  // namespace ordo
