@@ -16,10 +16,11 @@ using broker::MessageId;
 namespace {
 
 constexpr std::size_t kRowsOfAWrite = 1'000;
+constexpr std::size_t kTablesToMove = 2;  // So many new tables of the log are moved to their level.
 
 }  // namespace
 
-Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
+Result<bool> LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
   const LogReader reader(database_);
   MessageId needed = next_id;
   for (const auto& [partition, state] : table) {
@@ -31,18 +32,21 @@ Status LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
   const std::string end = log_key(needed, 0);
   rocksdb::ColumnFamilyMetaData tables;
   database_.db().GetColumnFamilyMetaData(database_.log(), &tables);
-  bool found = false;
+  std::size_t droppable = 0;
+  std::size_t moved_soon = 0;
   for (const rocksdb::LevelMetaData& level : tables.levels) {
-    for (const rocksdb::SstFileMetaData& file : level.files)
-      found = found || (level.level > 0 && file.largestkey < end);
+    for (const rocksdb::SstFileMetaData& file : level.files) {
+      if (file.largestkey < end) ++(level.level > 0 ? droppable : moved_soon);
+    }
   }
-  if (!found) return {};
-  if (Status erased = erase_index(table); !erased) return erased;
+  const bool has_more = moved_soon >= kTablesToMove;
+  if (droppable == 0) return has_more;
+  if (const Status erased = erase_index(table); !erased) return erased.error();
   const rocksdb::Slice limit(end);
   const rocksdb::Status dropped =
       rocksdb::DeleteFilesInRange(&database_.db(), database_.log(), nullptr, &limit, false);
   if (!dropped.ok()) return error_of(dropped, "cannot drop what was trimmed");
-  return {};
+  return has_more;
 }
 
 Status LogTrimmer::erase_index(const PartitionTable& table) {

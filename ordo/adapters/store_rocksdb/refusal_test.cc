@@ -224,7 +224,7 @@ TEST_P(Trimmed, MessagesAreGoneOnlyWhenAPowerCutCannotBringThemBack) {
     ASSERT_EQ(StoredWorld::read_all(**store, *recovered, found), "");
     const auto known = recovered->partitions.find(kPartition);
     next_ = known == recovered->partitions.end() ? 1 : known->second.end.value();
-    append(**store, 600);
+    append(**store, 1'500);
     const std::uint64_t before = (*store)->stats().disk_bytes;
     CommitBatch trim{broker::Trim{kPartition, broker::Offset(next_ - 1)}};
     ASSERT_TRUE((*store)->commit(trim));

@@ -319,8 +319,9 @@ void RocksdbStore::trim_now() {
   }
   // Messages must not be gone before it is certain that nobody needs them.
   if (options_.sync != SyncPolicy::commit && !sync_log("cannot sync a trim")) return;
-  // Space that is not given back now is given back with the next trim.
-  static_cast<void>(trimmer_.run(table, next_id));
+  // After an error space is given back with the next trim.
+  const Result<bool> has_more = trimmer_.run(table, next_id);
+  if (has_more && *has_more) trim_later();
 }
 
 // Of the timer's thread; not synced.
