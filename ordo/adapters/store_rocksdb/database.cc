@@ -106,6 +106,15 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOption
   return families;
 }
 
+// Some families are in tables beyond a log file that has a bad record. A full disk leaves half a
+// record, of a commit that was refused; if the process ends before all families are in tables it
+// looks like this. Reading on behind the record is right then. If it was a commit that counts, the
+// chain lacks its number.
+bool is_ahead_of_log(const rocksdb::Status& opened) {
+  return opened.IsCorruption() &&
+         opened.ToString().find("SST file is ahead of WALs") != std::string::npos;
+}
+
 }  // namespace
 
 rocksdb::ReadOptions read_options() {
@@ -116,7 +125,7 @@ rocksdb::ReadOptions read_options() {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, Mode mode) {
-  const rocksdb::DBOptions options = database_options(given, mode);
+  rocksdb::DBOptions options = database_options(given, mode);
   std::vector<rocksdb::ColumnFamilyDescriptor> families = family_options(given);
   if (mode != Mode::create) {
     std::vector<std::string> names;
@@ -127,10 +136,17 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, M
   }
   std::unique_ptr<Database> database(new Database());
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status opened =
-      mode == Mode::read_only
-          ? rocksdb::DB::OpenForReadOnly(options, given.path, families, &database->families_, &db)
-          : rocksdb::DB::Open(options, given.path, families, &database->families_, &db);
+  const auto open = [&] {
+    return mode == Mode::read_only
+               ? rocksdb::DB::OpenForReadOnly(options, given.path, families, &database->families_,
+                                              &db)
+               : rocksdb::DB::Open(options, given.path, families, &database->families_, &db);
+  };
+  rocksdb::Status opened = open();
+  if (is_ahead_of_log(opened)) {
+    options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+    opened = open();
+  }
   database->db_.reset(db);
   if (!opened.ok()) return error_of(opened, "cannot open the database in " + given.path);
   if (mode != Mode::read_only) {

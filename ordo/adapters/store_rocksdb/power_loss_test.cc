@@ -36,6 +36,7 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     disk_ = std::make_unique<ForgetfulDisk>();
     env_ = disk_->make_env();
     world_ = std::make_unique<StoredWorld>(seed, 1 + 4'000 * (seed % 3));
+    if (seed % 7 == 3) world_->erase_partitions();
     options_ = {.directory = "/data",
                 .watermark_interval = std::chrono::milliseconds(seed % 2 == 0 ? 0 : 1),
                 .write_buffer_bytes = seed % 5 == 0 ? 1u << 20 : 64u << 10,
@@ -43,6 +44,8 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
                 .env = env_.get()};
     if (seed % 4 == 3) options_.sync = seed % 8 == 3 ? SyncPolicy::interval : SyncPolicy::os;
     options_.sync_interval = std::chrono::milliseconds(2);
+    if (seed % 3 != 2) options_.trim_interval = std::chrono::milliseconds(1);
+    fills_up_ = seed % 5 == 1;
   }
 
   // From power on to power off, which may be while it opens.
@@ -59,7 +62,13 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     const std::uint64_t commits = world_->up_to(60);
     for (std::uint64_t i = 0; i < commits && !disk_->is_off(); ++i) {
       broker::CommitBatch batch = world_->propose();
+      if (fills_up_) disk_->set_full(world_->up_to(9) == 0);
       const Status stored = (*store)->commit(batch);
+      if (!stored && fills_up_) {
+        // For want of space: definitely not stored.
+        ASSERT_EQ(stored.error().code, ErrorCode::resource_exhausted) << stored.error().message;
+        continue;
+      }
       ASSERT_TRUE(stored) << stored.error().message;
       if (disk_->is_off()) {
         world_->doubt();
@@ -67,6 +76,7 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
         world_->accept(options_.sync == SyncPolicy::commit);
       }
     }
+    disk_->set_full(false);
     if (world_->up_to(3) == 0) store->reset();  // An orderly end, or one that is cut short.
     disk_->cut_now(world_->random()());
   }
@@ -75,6 +85,7 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<StoredWorld> world_;
   StoreOptions options_;
+  bool fills_up_ = false;
   std::uint64_t start_number_ = 0;
 };
 
