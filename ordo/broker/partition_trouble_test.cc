@@ -71,6 +71,38 @@ TEST(PartitionTroubleTest, TheHeadOfAPausedKeyIsBroughtBackFromTheStoreForAnOper
   EXPECT_EQ(rig.texts(), "k3");
 }
 
+// ------------------------------------------------------------------------------------ windows
+
+TEST(PartitionTroubleTest, NoMessageIsGivenUpForTheFailuresOfThoseBeforeIt) {
+  PartitionRig rig;
+  SubscriptionSetup setup = dead_lettering(3);
+  setup.config.ordered_window = 10;
+  rig.subscribe(setup);
+  rig.consume();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 30; ++i)
+    texts.push_back(numbered("m", i));
+  rig.publish("k", texts);
+  for (const std::string& text : texts) {  // Each fails once.
+    rig.nack(text);
+    rig.ack(text);
+  }
+  EXPECT_EQ(rig.stats().acked, 30u);
+  EXPECT_EQ(rig.stats().dead_lettered, 0u);
+}
+
+TEST(PartitionTroubleTest, WhatMayBeDeliveredOnceOnlyIsNeverOutBehindAnother) {
+  PartitionRig rig;
+  SubscriptionSetup setup = parking(1);
+  setup.config.ordered_window = 10;
+  rig.subscribe(setup);
+  rig.consume();
+  rig.publish("k", {"1", "2"});
+  EXPECT_EQ(rig.texts(), "1");
+  rig.ack("1");
+  EXPECT_EQ(rig.texts(), "2");
+}
+
 // ------------------------------------------------------------------------------------ a full store
 
 TEST(PartitionTroubleTest, OffsetsThatNeverExistedCostNoMemory) {

@@ -135,7 +135,8 @@ bool Subscription::deliver_ready(Step& step) {
       return true;
     }
     item = promote(index);
-    if (item == kNoIndex || is_exhausted(lanes_.item(item))) {
+    if (item == kNoIndex || is_exhausted(lanes_.item(item)) ||
+        (lane.leased_count > 0 && goes_alone(lanes_.item(item)))) {
       review(index, step);
       return true;
     }

@@ -174,6 +174,12 @@ class Subscription {
   bool is_exhausted(const Item& item) const {
     return item.is_condemned || (attempts_max() > 0 && item.deliveries >= attempts_max());
   }
+  // It is not delivered behind others that are out: if one of those fails it comes back too, and
+  // where deliveries are counted that may happen once to a message, or it would be given up for
+  // the failures of others.
+  bool goes_alone(const Item& item) const {
+    return item.failures > 0 || is_exhausted(item) || (counts_attempts() && item.deliveries > 0);
+  }
   void give_up_head(std::uint32_t lane, Step& step);
   void send_dead_letter(std::uint32_t lane, Step& step);
   void hold(std::uint32_t lane, LaneHold reason);

@@ -224,9 +224,9 @@ bool Subscription::is_deliverable(std::uint32_t index, Step& step) {
     return false;
   }
   // While something of it fails, a lane goes on one by one.
-  const bool is_failing =
-      lanes_.item(lane.first_item).failures > 0 ||
-      (item != kNoIndex && (lanes_.item(item).failures > 0 || is_exhausted(lanes_.item(item))));
+  const bool is_failing = lanes_.item(lane.first_item).failures > 0 ||
+                          (item != kNoIndex && goes_alone(lanes_.item(item)));
+  if (attempts_max() == 1) return false;
   return !is_failing && lane.leased_count < setup_.config.ordered_window + (ORDO_BUG(7) ? 1 : 0);
 }
 
