@@ -32,7 +32,7 @@ class LogTrimmer {
         write_(std::move(write)) {}
 
   // `table` as it is on the disk, `next_id` of the next commit. What is dropped is gone at once, so
-  // a power cut must not undo the trim. True: there is more to drop soon, when RocksDB has moved it.
+  // a power cut must not undo the trim. True: there is more to drop, soon.
   Result<bool> run(const PartitionTable& table, broker::MessageId next_id);
 
  private:
