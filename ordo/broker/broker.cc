@@ -8,6 +8,7 @@
 #include "ordo/broker/broker_core.h"
 #include "ordo/broker/gathering.h"
 #include "ordo/broker/subscriber_core.h"
+#include "ordo/engine/settings.h"
 
 namespace ordo {
 
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::chrono::seconds kAckDeadlineMax{600};
 // What a pull that takes what there is allows partitions for looking.
-constexpr std::chrono::milliseconds kImpatience{500};
+constexpr std::chrono::nanoseconds kImpatience = std::chrono::milliseconds(500);
 
 Error no_ids() {
   return {ErrorCode::invalid_argument, "No ack ids specified."};
@@ -195,7 +196,7 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
   if (!consumer) return consumer.error();
   const bool is_patient = options.wait > std::chrono::nanoseconds(0);
   const TimePoint deadline =
-      core_->clock().now() + (is_patient ? options.wait : std::chrono::nanoseconds(kImpatience));
+      engine::saturating_add(core_->clock().now(), is_patient ? options.wait : kImpatience);
   std::unique_lock lock(pulled->mutex);
   const auto is_done = [&] {
     const bool has_all = pulled->messages.size() >= options.messages_max;
@@ -248,6 +249,9 @@ Result<std::vector<SettleOutcome>> Broker::modify_ack_deadline(const std::string
 
 Result<Stream> Broker::open_stream(const std::string& subscription, const StreamOptions& options,
                                    broker::ConsumerEvents events) {
+  if (options.ack_deadline &&
+      (*options.ack_deadline < std::chrono::seconds(1) || *options.ack_deadline > kAckDeadlineMax))
+    return Error{ErrorCode::invalid_argument, "ack_deadline must be between 1 and 600 seconds."};
   const Result<Directory::Subscription> found = core_->find(subscription);
   if (!found) return found.error();
   broker::ConsumerSettings settings;

@@ -53,7 +53,8 @@ class BrokerCore;
 struct StreamOptions {
   std::int64_t messages_max = 0;  // Outstanding; zero and below: unlimited.
   std::int64_t bytes_max = 0;     // Likewise; one message may overshoot.
-  std::optional<std::chrono::nanoseconds> ack_deadline{};  // The subscription's, if none.
+  // 1 to 600 seconds; the subscription's, if none.
+  std::optional<std::chrono::nanoseconds> ack_deadline{};
 };
 
 struct PullOptions {

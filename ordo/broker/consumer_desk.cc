@@ -140,7 +140,9 @@ void ConsumerDesk::opened() {
   report_if_quiet();
 }
 
+// Not once it is closed: credit that was on its way to another partition may come back late.
 void ConsumerDesk::report_if_quiet() {
+  if (is_closed_) return;
   {
     const std::lock_guard lock(mutex_);
     if (unopened_ > 0 || busy_count_ > 0) return;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ordo/broker/subscriber_core.h"
+#include "ordo/engine/settings.h"
 
 namespace ordo {
 
@@ -59,7 +60,7 @@ void SubscriberCore::deliver(std::vector<Delivery>&& deliveries) {
       }
       auto held = std::make_shared<Held>(std::move(delivery));
       held->extended_at = now;
-      held->give_up_at = now + settings_.options.extension_max;
+      held->give_up_at = engine::saturating_add(now, settings_.options.extension_max);
       held->is_ordered = settings_.is_ordered && !held->message.key().empty();
       outstanding_.insert(held);
       if (held->is_ordered) {

@@ -110,6 +110,40 @@ TEST(BrokerEndTest, APublisherThatWaitsForRoomIsLetGoWhenTheBrokerCloses) {
     EXPECT_EQ(answer.wait_for(kPatience), std::future_status::ready);
 }
 
+TEST(BrokerEndTest, TheLongestTimesAreNoShortOnes) {
+  const Watchdog watchdog("TheLongestTimesAreNoShortOnes");
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  AckHandle kept;
+  std::optional<Subscriber> subscriber = std::move(*rig.broker().subscribe_async(
+      kSubscription, [&](const ReceivedMessage&, const AckHandle& handle) { kept = handle; },
+      {.extension_max = std::chrono::nanoseconds::max()}));
+  rig.publish("k", {"1"});
+  ASSERT_TRUE(eventually([&] { return subscriber->stats().received == 1; }));
+  EXPECT_TRUE(eventually([&] {
+    rig.advance(100ms);
+    return subscriber->stats().extensions >= 3;
+  }));
+  subscriber.reset();
+  kept = {};
+  Background patient([&] {
+    const auto pulled = rig.broker().pull(kSubscription, {.wait = std::chrono::nanoseconds::max()});
+    EXPECT_TRUE(pulled && pulled->size() == 1);
+  });
+  EXPECT_TRUE(patient.finished());
+}
+
+TEST(BrokerEndTest, AStreamWithoutTimeToAcknowledgeIsRefused) {
+  BrokerRig rig(StoreKind::memory);
+  rig.create();
+  for (const std::chrono::nanoseconds bad : {-1ns, 0ns, 999'999'999ns, 601'000'000'000ns}) {
+    const auto stream = rig.broker().open_stream(kSubscription, {.ack_deadline = bad},
+                                                 {.deliver = [](std::vector<Delivery>&&) {}});
+    ASSERT_FALSE(stream);
+    EXPECT_EQ(stream.error().code, ErrorCode::invalid_argument);
+  }
+}
+
 TEST(BrokerEndTest, AChangedRetentionOfATopicHoldsAtOnce) {
   const Watchdog watchdog("AChangedRetentionOfATopicHoldsAtOnce");
   BrokerRig rig(StoreKind::memory);
