@@ -106,6 +106,8 @@ class Report {
           message, time_of(words), is_ok ? time_of(end->second) : 0,
           is_ok ? Outcome::ok : Outcome::unknown, is_ok ? std::stoull(end->second[4]) : 0));
       if (is_ok && !last_time_.contains(uid)) never_delivered.insert(uid);
+      // Nobody ever acknowledges those.
+      if (is_ok && uid.starts_with("bad-") && !dead_.contains(uid)) never_dead.insert(uid);
     }
     for (const auto& [ack, words] : acks_) {
       const auto done = acked_.find(ack);
@@ -127,6 +129,7 @@ class Report {
   std::size_t dead_count() const { return dead_.size(); }
   std::set<std::string> never_delivered;
   std::set<std::string> dead_twice;
+  std::set<std::string> never_dead;  // Refused for ever, and no dead letter of it.
 
  private:
   static std::int64_t time_of(const Words& words) { return std::stoll(words[1]); }
@@ -207,6 +210,7 @@ TEST(BrokerKillTest, NothingIsLostAndNoKeyIsReorderedHoweverOftenTheBrokerIsKill
   report.write();
   history.end();
   EXPECT_TRUE(report.never_delivered.empty()) << *report.never_delivered.begin();
+  EXPECT_TRUE(report.never_dead.empty()) << *report.never_dead.begin();
   EXPECT_TRUE(report.dead_twice.empty()) << *report.dead_twice.begin();
   EXPECT_GT(report.ok_count, static_cast<std::size_t>(cycles));
   EXPECT_TRUE(history.write("broker_kill"));
