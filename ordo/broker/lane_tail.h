@@ -13,8 +13,8 @@
 // put out of memory, and a back piece, in this order; a tail that never was long has only a front.
 //
 // Threads: one owner of the pool and all its tails.
-// Bounds:  in_memory_bytes() beyond bytes_max makes tails want to spill; what stays is at most a
-//          piece in front and one behind of each tail.
+// Bounds:  in_memory_bytes() beyond bytes_max makes tails want to spill, and a new one keeps only a
+//          node in front: at most about twice bytes_max and 128 bytes for each tail.
 // Cost:    O(1) for push and pop; 64 bytes for seven runs. Memory is reused and stays at its peak.
 #pragma once
 

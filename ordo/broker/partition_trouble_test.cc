@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ordo/broker/cursor_rows.h"
 #include "ordo/broker/lane_tail.h"
 #include "ordo/broker/message_cache.h"
 #include "tests/support/partition_rig.h"
@@ -69,6 +70,31 @@ TEST(PartitionTroubleTest, TheHeadOfAPausedKeyIsBroughtBackFromTheStoreForAnOper
   rig.texts();
   EXPECT_FALSE(rig.operate("k", Verb::resume));
   EXPECT_EQ(rig.texts(), "k3");
+}
+
+TEST(PartitionTroubleTest, AnExpiredMessageLeavesNoRowThoughNobodyLookedAtItSinceTheStart) {
+  PartitionOptions options;
+  options.delivered_ahead = 1;
+  PartitionRig rig(options);
+  SubscriptionSetup setup = parking(2);
+  setup.config.message_retention = 600s;
+  rig.subscribe(setup);
+  rig.consume();
+  rig.publish("k", {"tried"});
+  rig.nack("tried");
+  rig.publish("", {"parked"});
+  rig.nack("parked");
+  rig.nack("parked");
+  rig.pass(1s);
+  rig.restart();
+  rig.pass(700s);
+  rig.restart();
+  std::size_t count = 0;
+  for (const auto& [key, value] : rig.rows_at_start()) {
+    if (key.kind == static_cast<std::uint8_t>(RowKind::attempts)) ++count;
+    if (key.kind == static_cast<std::uint8_t>(RowKind::held_lane)) ++count;
+  }
+  EXPECT_EQ(count, 0u);
 }
 
 // ------------------------------------------------------------------------------------ windows

@@ -118,6 +118,14 @@ void Subscription::expire_below(Offset offset, Step& step) {
     }
     if (lane.is_taken && lane.serial == serial) review(index, step);
   }
+  // What was written down of those that nobody looked at since the start goes too.
+  for (auto at = earlier_attempts_.begin();
+       at != earlier_attempts_.end() && at->first < offset.value();
+       at = earlier_attempts_.erase(at))
+    journal_.erase_attempts(Offset(at->first));
+  for (auto at = earlier_holds_.begin(); at != earlier_holds_.end() && at->first < offset.value();
+       at = earlier_holds_.erase(at))
+    journal_.erase_hold({}, Offset(at->first));
   journal_.acked().add(Offset(0), offset);
   journal_.settled(step.now.steady);
   cursor_ = std::max(cursor_, offset);

@@ -264,6 +264,7 @@ class PartitionRig {
   void set_snapshots(std::vector<CursorNumber> snapshots) { snapshots_ = std::move(snapshots); }
   void set_topic_retention(std::chrono::nanoseconds time) { topic_retention_ = time; }
   Store& store() { return *store_; }
+  const std::map<RowKey, std::string>& rows_at_start() const { return rows_at_start_; }
   std::uint64_t count_of_commits() const { return commit_count_; }
   std::uint64_t count_of_reads() const { return read_count_; }
   std::uint64_t count_of_spills() const { return spill_count_; }
@@ -288,6 +289,7 @@ class PartitionRig {
       start.rows = recovered.rows;
       partitions_[address] = std::make_unique<Partition>(std::move(start), options_, now_);
     }
+    rows_at_start_ = std::move(recovered.rows);
   }
 
   void move_to(TimePoint time) {
@@ -396,6 +398,7 @@ class PartitionRig {
   StoreFaults* faults_;
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::unique_ptr<MemoryStore> store_;
+  std::map<RowKey, std::string> rows_at_start_;
   Now now_{TimePoint(std::chrono::seconds(1'000)), WallTime(std::chrono::hours(24 * 365 * 50))};
   std::map<PartitionAddress, std::vector<SubscriptionSetup>> setups_;
   std::vector<CursorNumber> snapshots_;
