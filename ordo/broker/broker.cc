@@ -140,6 +140,7 @@ Result<std::vector<MessageId>> Broker::publish(const std::string& topic,
   const Result<MessageId> first_id = reply->wait();
   if (!first_id) return first_id.error();
   std::vector<MessageId> ids;
+  ids.reserve(messages.size());
   for (std::uint64_t index = 0; index < messages.size(); ++index)
     ids.push_back(*first_id + index);
   return ids;

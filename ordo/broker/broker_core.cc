@@ -105,7 +105,7 @@ void BrokerCore::wind_up() {
   (void)done->wait();
 }
 
-void BrokerCore::report(Error error) {
+void BrokerCore::report(const Error& error) {
   if (options_.on_error) options_.on_error(error);
 }
 

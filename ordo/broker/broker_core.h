@@ -58,7 +58,7 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
 
  private:
   void wind_up();
-  void report(Error error);
+  void report(const Error& error);
   void let_answered_run(bool more_to_store);
 
   const BrokerOptions options_;
