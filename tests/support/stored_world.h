@@ -53,9 +53,6 @@ class StoredWorld {
       : random_(seed),
         body_bytes_max_(body_bytes_max) {}
 
-  // From now on partitions are erased too, and begin anew.
-  void erase_partitions() { erases_partitions_ = true; }
-
   std::mt19937_64& random() { return random_; }
   std::uint64_t up_to(std::uint64_t most) {
     return std::uniform_int_distribution<std::uint64_t>(0, most)(random_);
@@ -173,8 +170,6 @@ class StoredWorld {
       const std::string value(up_to(100), 'c');
       proposed_.catalog[key] = value;
       batch.push_back(broker::PutCatalog{key, value});
-    } else if (erases_partitions_ && up_to(7) == 0) {
-      add_erase_partition(batch);
     } else {
       add_trim(batch);
     }
@@ -205,13 +200,6 @@ class StoredWorld {
     batch.push_back(broker::EraseRows{key.cursor, key.partition});
   }
 
-  void add_erase_partition(broker::CommitBatch& batch) {
-    const broker::PartitionAddress address = some_partition();
-    proposed_.partitions.erase(address);
-    std::erase_if(proposed_.rows, [&](const auto& row) { return row.first.partition == address; });
-    batch.push_back(broker::ErasePartition{address});
-  }
-
   void add_trim(broker::CommitBatch& batch) {
     const broker::PartitionAddress address = some_partition();
     const auto found = proposed_.partitions.find(address);
@@ -225,7 +213,6 @@ class StoredWorld {
 
   std::mt19937_64 random_;
   std::size_t body_bytes_max_;
-  bool erases_partitions_ = false;
   std::vector<State> states_{State{}};  // Possible ones, oldest first.
   State proposed_;
 };

@@ -36,7 +36,6 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     disk_ = std::make_unique<ForgetfulDisk>();
     env_ = disk_->make_env();
     world_ = std::make_unique<StoredWorld>(seed, 1 + 4'000 * (seed % 3));
-    if (seed % 7 == 3) world_->erase_partitions();
     options_ = {.directory = "/data",
                 .watermark_interval = std::chrono::milliseconds(seed % 2 == 0 ? 0 : 1),
                 .write_buffer_bytes = seed % 5 == 0 ? 1u << 20 : 64u << 10,
@@ -45,7 +44,8 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     if (seed % 4 == 3) options_.sync = seed % 8 == 3 ? SyncPolicy::interval : SyncPolicy::os;
     options_.sync_interval = std::chrono::milliseconds(2);
     if (seed % 3 != 2) options_.trim_interval = std::chrono::milliseconds(1);
-    fills_up_ = seed % 5 == 1;
+    // A sync between commits that finds no room ends the store: not of interest here.
+    fills_up_ = seed % 5 == 1 && options_.sync == SyncPolicy::commit;
   }
 
   // From power on to power off, which may be while it opens.
