@@ -161,8 +161,8 @@ void Committer::answer(CommitJob& job, const Status& status) {
 }
 
 void Committer::spill(SpillJob& job) {
-  if (auto* read = std::get_if<ReadSpill>(&job.effect))
-    return reader_.push({std::move(job.host), std::move(*read)});
+  if (const auto* read = std::get_if<ReadSpill>(&job.effect))
+    return reader_.push({std::move(job.host), *read});
   Status status;
   if (const auto* write = std::get_if<WriteSpill>(&job.effect)) {
     status = store_.write_spill(write->key, write->bytes);

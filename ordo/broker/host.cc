@@ -328,7 +328,7 @@ void HostHandler::handle(Wake& wake, const TaskTurn&) {
   set_due(host);
 }
 
-void HostHandler::failed(Wake&, const TaskTurn&, std::exception_ptr error) noexcept {
+void HostHandler::failed(Wake&, const TaskTurn&, const std::exception_ptr& error) noexcept {
   ORDO_CHECK(error == nullptr);  // A step or an answer threw: the partition's state is broken.
 }
 
@@ -421,6 +421,7 @@ std::shared_ptr<PartitionHost> Switchboard::find(PartitionAddress address) const
 std::vector<std::shared_ptr<PartitionHost>> Switchboard::all() const {
   std::vector<std::shared_ptr<PartitionHost>> hosts;
   const std::shared_lock lock(mutex_);
+  hosts.reserve(hosts_.size());
   for (const auto& [address, host] : hosts_)
     hosts.push_back(host);
   return hosts;

@@ -110,6 +110,9 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
 
   // REQUIRES: mutex_ is held, for these.
   bool has_room(std::size_t bytes) const;
+  std::optional<Error> admit(std::unique_lock<std::mutex>& lock, const std::string& key,
+                             std::size_t bytes);
+  bool is_paused(const std::string& key) const;
   bool wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes);
   void gather(const std::string& key, Line& line, bool all, Batches& batches);
   void gather_or_wait(const std::string& key, Line& line, Batches& batches);
@@ -144,36 +147,43 @@ void Publisher::Core::publish(broker::NewMessage&& message, OnPublished&& on_pub
   if (!body) return on_published(std::move(body).error());
   const std::string key(body->key());
   const std::size_t bytes = body->bytes.size();
-  std::optional<Error> refusal;
   Batches batches;
   {
     std::unique_lock lock(mutex_);
-    const auto paused = [&] {
-      const auto found = lines_.find(key);
-      return found != lines_.end() && found->second.is_paused;
-    };
-    if (is_closed_) {
-      refusal = closed_error();
-    } else if (paused()) {
-      refusal = paused_error(key);
-    } else if (!wait_for_room(lock, bytes)) {
-      refusal = is_closed_ ? closed_error() : full_error();
-      if (!key.empty() && !is_closed_ && !std::exchange(lines_[key].is_paused, true)) ++paused_;
-    } else if (paused()) {
-      refusal = paused_error(key);
-    } else {
-      ++unanswered_;
-      ++stats_.outstanding_messages;
-      stats_.outstanding_bytes += bytes;
-      Line& line = lines_[key];
-      line.bytes += bytes;
-      line.waiting.push_back({std::move(*body), std::move(on_published)});
-      gather_or_wait(key, line, batches);
+    if (std::optional<Error> refusal = admit(lock, key, bytes)) {
+      ++stats_.failed;
+      lock.unlock();
+      return on_published(std::move(*refusal));
     }
-    if (refusal) ++stats_.failed;
+    ++unanswered_;
+    ++stats_.outstanding_messages;
+    stats_.outstanding_bytes += bytes;
+    Line& line = lines_[key];
+    line.bytes += bytes;
+    line.waiting.push_back({std::move(*body), std::move(on_published)});
+    gather_or_wait(key, line, batches);
   }
-  if (refusal) return on_published(std::move(*refusal));
   send(batches);
+}
+
+// Waits for room. Why the message is not taken, if it is not: then what follows it under its key is
+// not taken either.
+std::optional<Error> Publisher::Core::admit(std::unique_lock<std::mutex>& lock,
+                                            const std::string& key, std::size_t bytes) {
+  if (is_closed_) return closed_error();
+  if (is_paused(key)) return paused_error(key);
+  if (!wait_for_room(lock, bytes)) {
+    if (is_closed_) return closed_error();
+    if (!key.empty() && !std::exchange(lines_[key].is_paused, true)) ++paused_;
+    return full_error();
+  }
+  if (is_paused(key)) return paused_error(key);
+  return std::nullopt;
+}
+
+bool Publisher::Core::is_paused(const std::string& key) const {
+  const auto found = lines_.find(key);
+  return found != lines_.end() && found->second.is_paused;
 }
 
 bool Publisher::Core::has_room(std::size_t bytes) const {

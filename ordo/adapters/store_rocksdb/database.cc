@@ -159,13 +159,14 @@ Status Database::salvage(const DatabaseOptions& given) {
   rocksdb::Env& env = given.env != nullptr ? *given.env : *rocksdb::Env::Default();
   // RocksDB would make tables of the log files too, of which some hold the same as other tables,
   // and would then refuse its own work.
-  const std::string aside = given.path + "/lost";
+  const std::string from = given.path + "/";
+  const std::string aside = from + "lost";
+  const std::string to = aside + "/";
   std::vector<std::string> names;
   rocksdb::Status done = env.CreateDirIfMissing(aside);
   if (done.ok()) done = env.GetChildren(given.path, &names);
   for (const std::string& name : names) {
-    if (done.ok() && name.ends_with(".log"))
-      done = env.RenameFile(given.path + "/" + name, aside + "/" + name);
+    if (done.ok() && name.ends_with(".log")) done = env.RenameFile(from + name, to + name);
   }
   if (done.ok()) {
     done =

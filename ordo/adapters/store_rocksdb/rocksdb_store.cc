@@ -41,14 +41,14 @@ class RocksdbStore final : public broker::Store {
  public:
   RocksdbStore(const StoreOptions& options, std::unique_ptr<rocksdb::Env> env,
                std::unique_ptr<DirectoryLock> lock, std::unique_ptr<DirectoryMarks> marks,
-               std::unique_ptr<Database> database, const DirectoryPaths& paths)
+               std::unique_ptr<Database> database)
       : options_(options),
         env_(std::move(env)),
         clock_(options.clock != nullptr ? *options.clock : system_clock()),
         lock_(std::move(lock)),
         marks_(std::move(marks)),
         database_(std::move(database)),
-        space_(*database_->db().GetEnv(), paths.directory, options.reserve_bytes),
+        space_(*database_->db().GetEnv(), options.directory, options.reserve_bytes),
         reader_(*database_),
         trimmer_(*database_, [this](rocksdb::WriteBatch& rows) { return write_beside(rows); }),
         timer_(clock_, "ordo-store") {}
@@ -498,9 +498,8 @@ Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
       if (const Status synced = sync_name(env, made); !synced) return synced.error();
     }
   }
-  return std::unique_ptr<broker::Store>(
-      std::make_unique<RocksdbStore>(options, std::move(ordered), std::move(*lock),
-                                     std::move(*marks), std::move(*database), paths));
+  return std::unique_ptr<broker::Store>(std::make_unique<RocksdbStore>(
+      options, std::move(ordered), std::move(*lock), std::move(*marks), std::move(*database)));
 }
 
 }  // namespace ordo::store_rocksdb
