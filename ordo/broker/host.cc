@@ -328,8 +328,9 @@ void HostHandler::handle(Wake& wake, const TaskTurn&) {
   set_due(host);
 }
 
-void HostHandler::failed(Wake&, const TaskTurn&, const std::exception_ptr& error) noexcept {
-  ORDO_CHECK(error == nullptr);  // A step or an answer threw: the partition's state is broken.
+void HostHandler::failed(Wake&, const TaskTurn&, std::exception_ptr error) noexcept {
+  const std::exception_ptr thrown = std::move(error);
+  ORDO_CHECK(thrown == nullptr);  // A step or an answer threw: the partition's state is broken.
 }
 
 void HostHandler::batch_end() noexcept {

@@ -145,7 +145,7 @@ class HostHandler {
 
   void handle(Wake& wake, const TaskTurn& turn);
   void finished(Wake&, const TaskTurn&) noexcept {}
-  void failed(Wake&, const TaskTurn&, const std::exception_ptr& error) noexcept;
+  void failed(Wake&, const TaskTurn&, std::exception_ptr error) noexcept;
   void batch_end() noexcept;
   std::optional<TimePoint> next_due() const { return due_.next_deadline(); }
   void run_due(TimePoint now);
