@@ -44,6 +44,7 @@ struct FolderChange {
   std::string path;
   NodePtr node;
   bool is_second = false;  // Of a rename: happens with the one before it.
+  std::string folder;      // Whose sync makes it last.
 };
 
 std::string folder_of(const std::string& path) {
@@ -74,16 +75,19 @@ struct ForgetfulDisk::Files {
   std::vector<FolderChange> pending;
   std::set<std::string> folders;
   std::set<std::string> locks;
+  std::uint64_t operations = 0;
   std::uint64_t operations_left = std::numeric_limits<std::uint64_t>::max();
   bool off = false;
   std::map<std::string, NodePtr> survivors;  // Of the cut.
   std::mt19937_64 random;
   bool full = false;
+  bool keeps_deleted = false;
   std::uint64_t free_bytes = std::uint64_t{1} << 40;
   std::string failing_sync;
 
   // REQUIRES for all: mutex is held.
   void operate() {
+    ++operations;
     if (!off && --operations_left == 0) cut();
   }
   void cut() {
@@ -107,12 +111,33 @@ struct ForgetfulDisk::Files {
     return found == now.end() ? nullptr : found->second;
   }
   void change(const std::string& path, NodePtr node, bool is_second = false) {
+    change_in(folder_of(path), path, std::move(node), is_second);
+  }
+  void change_in(const std::string& folder, const std::string& path, NodePtr node, bool is_second) {
     if (node) {
       now[path] = node;
     } else {
       now.erase(path);
     }
-    pending.push_back({path, std::move(node), is_second});
+    pending.push_back({path, std::move(node), is_second, folder});
+  }
+  void add_folders(const std::string& path) {
+    for (std::string folder = folder_of(path); !folder.empty(); folder = folder_of(folder))
+      folders.insert(folder);
+  }
+  // All files of a folder at once, as part of the folder that holds it.
+  void rename_folder(const std::string& from, const std::string& to) {
+    std::vector<std::pair<std::string, NodePtr>> files;
+    for (const auto& [path, node] : now) {
+      if (path.starts_with(from + "/")) files.emplace_back(path.substr(from.size()), node);
+    }
+    bool is_second = false;
+    for (const auto& [name, node] : files) {
+      change_in(folder_of(from), to + name, node, std::exchange(is_second, true));
+      change_in(folder_of(from), from + name, nullptr, true);
+    }
+    folders.erase(from);
+    folders.insert(to);
   }
   void make_durable(const FolderChange& change) {
     if (change.node) {
@@ -124,7 +149,7 @@ struct ForgetfulDisk::Files {
   void sync_folder(const std::string& folder) {
     std::vector<FolderChange> rest;
     for (FolderChange& each : pending) {
-      if (folder_of(each.path) == folder) {
+      if (each.folder == folder) {
         make_durable(each);
       } else {
         rest.push_back(std::move(each));
@@ -219,7 +244,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     const std::lock_guard lock(files_->mutex);
     if (!files_->find(normal(name))) return missing(name);
     files_->operate();
-    files_->change(normal(name), nullptr);
+    if (!files_->keeps_deleted) files_->change(normal(name), nullptr);
     return IOStatus::OK();
   }
   IOStatus CreateDir(const std::string& name, const IOOptions&, IODebugContext*) override {
@@ -253,8 +278,12 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
                       IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
     const NodePtr node = files_->find(normal(from));
-    if (!node) return missing(from);
+    if (!node && !files_->folders.contains(normal(from))) return missing(from);
     files_->operate();
+    if (!node) {
+      files_->rename_folder(normal(from), normal(to));
+      return IOStatus::OK();
+    }
     files_->change(normal(to), node);
     files_->change(normal(from), nullptr, true);
     return IOStatus::OK();
@@ -489,9 +518,16 @@ bool ForgetfulDisk::is_off() const {
   return files_->off;
 }
 
+std::uint64_t ForgetfulDisk::operations() const {
+  const std::lock_guard lock(files_->mutex);
+  return files_->operations;
+}
+
 void ForgetfulDisk::power_on() {
   const std::lock_guard lock(files_->mutex);
   files_->now = files_->durable = std::exchange(files_->survivors, {});
+  for (const auto& [path, node] : files_->now)
+    files_->add_folders(path);
   files_->pending.clear();
   files_->locks.clear();
   files_->off = false;
@@ -511,12 +547,13 @@ void ForgetfulDisk::load(const Image& image) {
   files_->pending.clear();
   files_->now.clear();
   files_->locks.clear();
+  files_->folders.clear();
   for (const auto& [path, bytes] : image) {
     auto node = std::make_shared<Node>();
     node->bytes = bytes;
     node->sync();
     files_->now[path] = std::move(node);
-    files_->folders.insert(folder_of(path));
+    files_->add_folders(path);
   }
   files_->durable = files_->now;
 }
@@ -529,6 +566,11 @@ void ForgetfulDisk::set_free_bytes(std::uint64_t bytes) {
 void ForgetfulDisk::fail_next_sync(const std::string& name_end) {
   const std::lock_guard lock(files_->mutex);
   files_->failing_sync = name_end;
+}
+
+void ForgetfulDisk::set_keeps_deleted(bool keeps) {
+  const std::lock_guard lock(files_->mutex);
+  files_->keeps_deleted = keeps;
 }
 
 void ForgetfulDisk::set_full(bool is_full) {

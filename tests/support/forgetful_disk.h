@@ -44,6 +44,7 @@ class ForgetfulDisk {
   void cut_after(std::uint64_t operations, std::uint64_t seed);
   void cut_now(std::uint64_t seed) { cut_after(0, seed); }
   bool is_off() const;
+  std::uint64_t operations() const;  // So far: what cut_after() counts.
   // REQUIRES: it is off, and nothing that used the disk before is left.
   void power_on();
 
@@ -54,6 +55,9 @@ class ForgetfulDisk {
   void set_free_bytes(std::uint64_t bytes);
   // The next sync of a file whose name ends so fails, and only that one.
   void fail_next_sync(const std::string& name_end);
+  // As long as set, whoever deletes a file is told that it is gone, but it stays: as after a crash
+  // just before.
+  void set_keeps_deleted(bool keeps);
   // As long as set, nothing can be appended to any file: no space.
   void set_full(bool is_full);
 

@@ -134,7 +134,8 @@ Result<Inspection> inspect(rocksdb::Env& env, const DirectoryPaths& paths,
   Result<std::optional<Mark>> watermark = Watermark::read(env, paths.watermark());
   if (!watermark) return loss(watermark.error().message);
   found.watermark = *watermark;
-  if (!found.watermark && has_database_files(env, paths.database())) {
+  if (!found.watermark && (has_database_files(env, paths.database()) ||
+                           has_database_files(env, paths.fresh_database()))) {
     return loss(paths.watermark() +
                 " is missing, so it is not known how far commits were acknowledged");
   }

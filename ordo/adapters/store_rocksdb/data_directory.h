@@ -39,6 +39,8 @@ struct DirectoryPaths {
   std::string lock() const { return directory + "/lock"; }
   std::string watermark() const { return directory + "/watermark"; }
   std::string database() const { return directory + "/db"; }
+  // Made by a repair, which puts it in the place of the other when it is whole.
+  std::string fresh_database() const { return directory + "/db.new"; }
 };
 
 // Held from take() to destruction. failed_precondition: somebody else holds it, in another process

@@ -14,7 +14,6 @@ namespace ordo::store_rocksdb {
 namespace {
 
 constexpr const char* kFamilies[] = {"default", "log", "idx", "state", "meta", "spill"};
-constexpr std::size_t kSpill = 5;
 
 class ChainOperator final : public rocksdb::AssociativeMergeOperator {
  public:
@@ -42,11 +41,29 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
-rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode mode) {
+// Some families are in tables beyond a log file that has a bad record. A full disk leaves half a
+// record, of a commit that was refused; if the process ends before all families are in tables it
+// looks like this. Reading on behind the record is right then. If it was a commit that counts, the
+// chain lacks its number.
+bool is_ahead_of_log(const rocksdb::Status& opened) {
+  return opened.IsCorruption() &&
+         opened.ToString().find("SST file is ahead of WALs") != std::string::npos;
+}
+
+}  // namespace
+
+rocksdb::ReadOptions read_options() {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.total_order_seek = true;
+  return options;
+}
+
+rocksdb::DBOptions Database::settings(const DatabaseOptions& given, Mode mode) {
   rocksdb::DBOptions options;
   if (given.env != nullptr) options.env = given.env;
-  options.create_if_missing = mode == Database::Mode::create;
-  options.create_missing_column_families = mode == Database::Mode::create;
+  options.create_if_missing = mode == Mode::create;
+  options.create_missing_column_families = mode == Mode::create;
   options.paranoid_checks = true;
   // A torn tail is what a power cut leaves. Where anything acknowledged is missing behind it, the
   // watermark and the chain tell, before anything is changed.
@@ -67,7 +84,8 @@ rocksdb::DBOptions database_options(const DatabaseOptions& given, Database::Mode
   return options;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOptions& given) {
+std::vector<rocksdb::ColumnFamilyDescriptor> Database::family_settings(
+    const DatabaseOptions& given) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
   table.cache_index_and_filter_blocks = true;
@@ -100,38 +118,21 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options(const DatabaseOption
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const char* name : kFamilies)
     families.emplace_back(name, small);
-  families[1].options = log;
-  for (const std::size_t chained : {2, 3, 4})
+  families[kLogFamily].options = log;
+  for (const Family chained : {kIndexFamily, kStateFamily, kMetaFamily})
     families[chained].options.merge_operator = std::make_shared<ChainOperator>();
   return families;
 }
 
-// Some families are in tables beyond a log file that has a bad record. A full disk leaves half a
-// record, of a commit that was refused; if the process ends before all families are in tables it
-// looks like this. Reading on behind the record is right then. If it was a commit that counts, the
-// chain lacks its number.
-bool is_ahead_of_log(const rocksdb::Status& opened) {
-  return opened.IsCorruption() &&
-         opened.ToString().find("SST file is ahead of WALs") != std::string::npos;
-}
-
-}  // namespace
-
-rocksdb::ReadOptions read_options() {
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  options.total_order_seek = true;
-  return options;
-}
-
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, Mode mode) {
-  rocksdb::DBOptions options = database_options(given, mode);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families = family_options(given);
+  rocksdb::DBOptions options = settings(given, mode);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families = family_settings(given);
   if (mode != Mode::create) {
     std::vector<std::string> names;
     const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(options, given.path, &names);
     if (!listed.ok()) return error_of(listed, "cannot open the database in " + given.path);
-    const bool has_spill = std::find(names.begin(), names.end(), kFamilies[kSpill]) != names.end();
+    const bool has_spill =
+        std::find(names.begin(), names.end(), kFamilies[kSpillFamily]) != names.end();
     if (mode == Mode::read_only || !has_spill) families.pop_back();
   }
   std::unique_ptr<Database> database(new Database());
@@ -155,38 +156,17 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, M
   return database;
 }
 
-Status Database::salvage(const DatabaseOptions& given) {
-  rocksdb::Env& env = given.env != nullptr ? *given.env : *rocksdb::Env::Default();
-  // RocksDB would make tables of the log files too, of which some hold the same as other tables,
-  // and would then refuse its own work.
-  const std::string from = given.path + "/";
-  const std::string aside = from + "lost";
-  const std::string to = aside + "/";
-  std::vector<std::string> names;
-  rocksdb::Status done = env.CreateDirIfMissing(aside);
-  if (done.ok()) done = env.GetChildren(given.path, &names);
-  for (const std::string& name : names) {
-    if (done.ok() && name.ends_with(".log")) done = env.RenameFile(from + name, to + name);
-  }
-  if (done.ok()) {
-    done =
-        rocksdb::RepairDB(given.path, database_options(given, Mode::create), family_options(given));
-  }
-  if (!done.ok()) return error_of(done, "cannot put the database together again");
-  return {};
-}
-
 // What was spilled belongs to a process that is gone.
 Status Database::renew_spill(const DatabaseOptions& given) {
-  if (families_.size() > kSpill) {
-    rocksdb::Status dropped = db_->DropColumnFamily(families_[kSpill]);
-    if (dropped.ok()) dropped = db_->DestroyColumnFamilyHandle(families_[kSpill]);
+  if (families_.size() > kSpillFamily) {
+    rocksdb::Status dropped = db_->DropColumnFamily(families_[kSpillFamily]);
+    if (dropped.ok()) dropped = db_->DestroyColumnFamilyHandle(families_[kSpillFamily]);
     if (!dropped.ok()) return error_of(dropped, "cannot drop what was spilled");
     families_.pop_back();
   }
   rocksdb::ColumnFamilyHandle* spill = nullptr;
-  const rocksdb::Status created =
-      db_->CreateColumnFamily(family_options(given)[kSpill].options, kFamilies[kSpill], &spill);
+  const rocksdb::Status created = db_->CreateColumnFamily(
+      family_settings(given)[kSpillFamily].options, kFamilies[kSpillFamily], &spill);
   if (!created.ok()) return error_of(created, "cannot make room for what is spilled");
   families_.push_back(spill);
   return {};

@@ -32,6 +32,16 @@ struct DatabaseOptions {
   rocksdb::Env* env = nullptr;  // nullptr: the system's.
 };
 
+// The families in the order of their creation, which gives them these numbers in log files. That of
+// kSpillFamily is renewed at every start.
+enum Family : std::uint32_t {
+  kLogFamily = 1,
+  kIndexFamily,
+  kStateFamily,
+  kMetaFamily,
+  kSpillFamily
+};
+
 class Database {
  public:
   enum class Mode : std::uint8_t {
@@ -41,20 +51,21 @@ class Database {
   };
 
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options, Mode mode);
-  // Makes a database of the tables that can be read. The other ones, and the log files, are put
-  // aside, in its folder `lost`.
-  static Status salvage(const DatabaseOptions& options);
+  // How it is opened; for whoever reads its files by themselves.
+  static rocksdb::DBOptions settings(const DatabaseOptions& options, Mode mode);
+  static std::vector<rocksdb::ColumnFamilyDescriptor> family_settings(
+      const DatabaseOptions& options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   rocksdb::DB& db() const { return *db_; }
-  rocksdb::ColumnFamilyHandle* log() const { return families_[1]; }
-  rocksdb::ColumnFamilyHandle* index() const { return families_[2]; }
-  rocksdb::ColumnFamilyHandle* state() const { return families_[3]; }
-  rocksdb::ColumnFamilyHandle* meta() const { return families_[4]; }
+  rocksdb::ColumnFamilyHandle* log() const { return families_[kLogFamily]; }
+  rocksdb::ColumnFamilyHandle* index() const { return families_[kIndexFamily]; }
+  rocksdb::ColumnFamilyHandle* state() const { return families_[kStateFamily]; }
+  rocksdb::ColumnFamilyHandle* meta() const { return families_[kMetaFamily]; }
   // REQUIRES: not read_only.
-  rocksdb::ColumnFamilyHandle* spill() const { return families_[5]; }
+  rocksdb::ColumnFamilyHandle* spill() const { return families_[kSpillFamily]; }
 
   // Adds a commit to the chain: in every family but the log, whose rows the index accounts for.
   void append_chain(rocksdb::WriteBatch& write, const CommitChain& chain) const;

@@ -10,8 +10,10 @@
 
 #include "ordo/adapters/store_rocksdb/examination.h"
 #include "ordo/adapters/store_rocksdb/log_reader.h"
+#include "ordo/adapters/store_rocksdb/lone_files.h"
 #include "ordo/adapters/store_rocksdb/recovery.h"
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
+#include "ordo/adapters/store_rocksdb/salvage.h"
 #include "ordo/adapters/store_rocksdb/staged_commit.h"
 
 namespace ordo::store_rocksdb {
@@ -91,17 +93,14 @@ class IndexRepair {
 
 using FoundBatches = std::map<PartitionAddress, std::map<Offset, IndexedBatch>>;
 
-// All batches of the log, from the log alone: its rows say what they are.
-Result<FoundBatches> batches_of_log(const Database& database) {
+// All batches of the log that can be read one after the other: its rows say what they are.
+FoundBatches batches_of_log(const Database& database) {
   FoundBatches found;
-  const std::unique_ptr<rocksdb::Iterator> rows(
-      database.db().NewIterator(read_options(), database.log()));
-  for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
-    const std::string_view value = rows->value().ToStringView();
+  const auto take = [&](std::string_view /*key*/, std::string_view value) {
     const std::optional<PartitionAddress> partition = log_row_partition(value);
-    if (!partition) continue;
+    if (!partition) return;
     const Result<std::shared_ptr<broker::MessageBatch>> batch = decode_log_row(value, *partition);
-    if (!batch) continue;
+    if (!batch) return;
     found[*partition][(*batch)->first_offset] = {
         (*batch)->first_offset,
         {.first_id = (*batch)->first_id,
@@ -109,14 +108,15 @@ Result<FoundBatches> batches_of_log(const Database& database) {
          .bytes = (*batch)->bytes.size(),
          .publish_time = (*batch)->publish_time,
          .previous_end = (*batch)->first_offset}};
-  }
-  if (!rows->status().ok()) return error_of(rows->status(), "the log cannot be read");
+  };
+  read_both_ways([&] { return database.db().NewIterator(read_options(), database.log()); }, take);
   return found;
 }
 
-// All batches that the index knows and the log still has.
-Result<FoundBatches> batches_of_index(const Database& database, const broker::Recovered& all) {
-  FoundBatches found;
+// Those that the index knows and the log still has, each looked for by itself. The index also knows
+// which offsets never existed.
+Status add_batches_of_index(const Database& database, const broker::Recovered& all,
+                            FoundBatches& found) {
   const LogReader reader(database);
   for (const auto& [partition, state] : all.partitions) {
     Offset at = state.first;
@@ -129,7 +129,7 @@ Result<FoundBatches> batches_of_index(const Database& database, const broker::Re
       found[partition][(*batch)->first_offset] = **batch;
     }
   }
-  return found;
+  return {};
 }
 
 // The index, the partitions, the chain and the row of the store, as they are from now on.
@@ -140,23 +140,36 @@ class Rebuild {
         before_(before),
         lines_(lines) {}
 
-  Result<Mark> run(bool from_log) {
+  // `salvaged`: what the database was made of; null: it is the one that was there.
+  Result<Mark> run(const Salvaged* salvaged) {
     Result<broker::Recovered> all = read_all(database_);
     if (!all) return all.error();
-    Result<FoundBatches> found =
-        from_log ? batches_of_log(database_) : batches_of_index(database_, *all);
-    if (!found) return found.error();
-    for (const auto& [partition, batches] : *found)
-      all->partitions.try_emplace(partition);
+    FoundBatches found = batches_of_log(database_);
+    is_fresh_ = salvaged != nullptr;
+    if (!is_fresh_) {
+      if (Status added = add_batches_of_index(database_, *all, found); !added) return added.error();
+    } else if (salvaged->meta_commit < acknowledged_commit()) {
+      // Not all partitions are known. If they are, what the log has of others was erased.
+      for (const auto& [partition, batches] : found)
+        all->partitions.try_emplace(partition);
+    }
     const Result<std::size_t> erased = database_.erase_each(database_.index(), std::string(2, '\0'),
                                                             std::string(64, '\xff'), write_);
     if (!erased) return erased.error();
     for (auto& [partition, state] : all->partitions)
-      rebuild(partition, state, (*found)[partition]);
+      rebuild(partition, state, found[partition]);
     return finish();
   }
 
  private:
+  std::uint64_t acknowledged_commit() const {
+    std::uint64_t commit = 1;
+    for (const std::optional<Mark>& mark : {before_.watermark, before_.witness}) {
+      if (mark) commit = std::max(commit, mark->commit_number);
+    }
+    return commit;
+  }
+
   void rebuild(PartitionAddress partition, RecoveredPartition state,
                const std::map<Offset, IndexedBatch>& batches) {
     IndexRepair index(database_, write_);
@@ -208,6 +221,7 @@ class Rebuild {
     row.start_number = mark.start_number;
     write_.Put(database_.meta(), store_key(), encode_store_row(row));
     CommitChain chain = CommitChain::one(mark.commit_number, mark.next_id);
+    if (is_fresh_) chain.first = 1;  // All that there is.
     database_.reset_chain(write_, chain);
     rocksdb::WriteOptions synced;
     synced.sync = true;
@@ -222,6 +236,7 @@ class Rebuild {
   RepairLines& lines_;
   rocksdb::WriteBatch write_;
   std::uint64_t next_id_ = 1;
+  bool is_fresh_ = false;
 };
 
 // What the marks say, as far as they can be read.
@@ -241,6 +256,69 @@ Status write_marks(rocksdb::Env& env, const DirectoryPaths& paths, const Mark& m
   return Watermark::create(env, paths.witness, mark);
 }
 
+bool has_files(rocksdb::Env& env, const std::string& path) {
+  std::vector<std::string> names;
+  return env.GetChildren(path, &names).ok() && !names.empty();
+}
+
+// Of the two steps of a swap the second, which was not done if a crash came between them.
+Status put_in_place(rocksdb::Env& env, const DirectoryPaths& paths) {
+  const rocksdb::Status renamed = env.RenameFile(paths.fresh_database(), paths.database());
+  if (!renamed.ok()) return error_of(renamed, "cannot put the repaired database in place");
+  return sync_name(env, paths.database());
+}
+
+// The old database is put aside. Where it is from now on.
+Result<std::string> put_aside(rocksdb::Env& env, const DirectoryPaths& paths) {
+  std::string aside = paths.database() + ".lost";
+  for (int i = 2; env.FileExists(aside).ok(); ++i)
+    aside = paths.database() + ".lost." + std::to_string(i);
+  const rocksdb::Status renamed = env.RenameFile(paths.database(), aside);
+  if (!renamed.ok()) return error_of(renamed, "cannot put the damaged database aside");
+  return aside;
+}
+
+// Makes a database of what can be read, and puts it in the place of the one that does not open.
+Result<Mark> make_anew(rocksdb::Env& env, const DirectoryPaths& paths,
+                       const DatabaseOptions& damaged, const Inspection& marks,
+                       RepairLines& lines) {
+  if (const Status removed = remove_folder(env, paths.fresh_database()); !removed)
+    return removed.error();
+  DatabaseOptions options = damaged;
+  options.path = paths.fresh_database();
+  Result<std::unique_ptr<Database>> fresh = Database::open(options, Database::Mode::create);
+  if (!fresh) return fresh.error();
+  const Result<Salvaged> salvaged = salvage(damaged, **fresh);
+  if (!salvaged) return salvaged.error();
+  lines.insert(lines.end(), salvaged->lines.begin(), salvaged->lines.end());
+  Result<Mark> mark = Rebuild(**fresh, marks, lines).run(&*salvaged);
+  if (!mark) return mark;
+  fresh->reset();
+  if (const Status synced = sync_name(env, options.path); !synced) return synced.error();
+  if (has_files(env, paths.database())) {
+    const Result<std::string> aside = put_aside(env, paths);
+    if (!aside) return aside.error();
+    lines.push_back("the database is made anew of all that can be read; the old one is in " +
+                    *aside + ", and can be deleted");
+  }
+  if (const Status swapped = put_in_place(env, paths); !swapped) return swapped.error();
+  if (const Status removed = remove_folder(env, damaged.path + ".part"); !removed)
+    return removed.error();
+  return mark;
+}
+
+// In its place if it opens, else anew.
+Result<Mark> repair_database(rocksdb::Env& env, const DirectoryPaths& paths,
+                             const DatabaseOptions& options, RepairLines& lines) {
+  const Inspection marks = marks_of(env, paths);
+  const Result<std::unique_ptr<Database>> database =
+      open_readable(options, Database::Mode::existing);
+  if (database) return Rebuild(**database, marks, lines).run(nullptr);
+  // No room, no right to write: nothing that is cured by making it anew.
+  if (open_readable(options, Database::Mode::read_only)) return database.error();
+  return make_anew(env, paths, options, marks, lines);
+}
+
 }  // namespace
 
 Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& options) {
@@ -250,6 +328,10 @@ Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& opt
   }
   Result<std::unique_ptr<DirectoryLock>> lock = DirectoryLock::take(env, paths);
   if (!lock) return lock.error();
+  if (options.accept_loss && !has_files(env, paths.database()) &&
+      has_files(env, paths.fresh_database())) {
+    if (Status swapped = put_in_place(env, paths); !swapped) return swapped.error();
+  }
   const Examination found = examine_locked(paths, options.env);
   if (found.problems.empty()) return RepairLines{"nothing is wrong; nothing was changed"};
   RepairLines lines = found.problems;
@@ -262,26 +344,9 @@ Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& opt
     return Error{ErrorCode::failed_precondition, text};
   }
   if (found.is_foreign) return Error{ErrorCode::failed_precondition, found.problems.front()};
-  const DatabaseOptions database_options{.path = paths.database(), .env = options.env};
-  const Inspection marks = marks_of(env, paths);
-  bool from_log = false;
-  Result<std::unique_ptr<Database>> database =
-      open_readable(database_options, Database::Mode::existing);
-  if (!database) {
-    // No room, no right to write: nothing that is cured by giving up the log files.
-    if (open_readable(database_options, Database::Mode::read_only)) return database.error();
-    lines.push_back(
-        "the database is put together again from the tables that can be read; the others "
-        "and the log files are in " +
-        paths.database() + "/lost");
-    if (Status saved = Database::salvage(database_options); !saved) return saved.error();
-    from_log = true;
-    database = open_readable(database_options, Database::Mode::create);
-    if (!database) return database.error();
-  }
-  Result<Mark> mark = Rebuild(**database, marks, lines).run(from_log);
+  const Result<Mark> mark =
+      repair_database(env, paths, {.path = paths.database(), .env = options.env}, lines);
   if (!mark) return mark.error();
-  database->reset();
   if (Status marked = write_marks(env, paths, *mark); !marked) return marked.error();
   lines.push_back("repaired; the next start goes on from here");
   return lines;
