@@ -1,7 +1,6 @@
 #include "ordo/broker/subscriber.h"
 
 #include <algorithm>
-#include <limits>
 #include <stop_token>
 #include <utility>
 
@@ -26,6 +25,18 @@ Status check_options(const SubscriberOptions& options) {
 }
 
 namespace broker {
+namespace {
+
+// What whoever asked hears of an acknowledgement.
+Status status_of(SettleOutcome outcome) {
+  if (outcome == SettleOutcome::done) return {};
+  if (outcome == SettleOutcome::stale)
+    return Error{ErrorCode::failed_precondition,
+                 "The acknowledgement came too late: the message was delivered again."};
+  return Error{ErrorCode::unavailable, "The acknowledgement could not be stored."};
+}
+
+}  // namespace
 
 SubscriberCore::SubscriberCore(const SubscriberSettings& settings, AsyncHandler async,
                                Handler handler)
@@ -33,7 +44,7 @@ SubscriberCore::SubscriberCore(const SubscriberSettings& settings, AsyncHandler 
       async_(std::move(async)),
       handler_(std::move(handler)),
       clock_(settings.clock != nullptr ? *settings.clock : system_clock()),
-      keyed_(std::numeric_limits<std::uint32_t>::max()),
+      desk_(settings.lease),
       workers_("ordo-handle", [this](std::size_t, const std::stop_token&) { work(); }) {}
 
 SubscriberCore::~SubscriberCore() {
@@ -59,18 +70,12 @@ void SubscriberCore::deliver(std::vector<Delivery>&& deliveries) {
         continue;
       }
       auto held = std::make_shared<Held>(std::move(delivery));
-      held->extended_at = now;
+      held->leased_at = now;
       held->give_up_at = engine::saturating_add(now, settings_.options.extension_max);
       held->is_ordered = settings_.is_ordered && !held->message.key().empty();
-      outstanding_.insert(held);
-      if (held->is_ordered) {
-        const std::string_view key = held->message.key();
-        keyed_.push_admitted(key, std::move(held));
-      } else {
-        free_.push_back(std::move(held));
-      }
+      desk_.deliver(std::move(held));
     }
-    woken = std::min(keyed_.ready_count() + free_.size(), settings_.options.handlers);
+    woken = std::min(desk_.ready_count(), settings_.options.handlers);
     stats_.nacked += unwanted.size();
   }
   if (woken == 1) {
@@ -78,7 +83,7 @@ void SubscriberCore::deliver(std::vector<Delivery>&& deliveries) {
   } else if (woken > 1) {
     work_.notify_all();
   }
-  if (!unwanted.empty()) send_nacks(std::move(unwanted));
+  if (!unwanted.empty()) give_back(std::move(unwanted));
 }
 
 void SubscriberCore::closed(const Error& reason) {
@@ -88,30 +93,14 @@ void SubscriberCore::closed(const Error& reason) {
 void SubscriberCore::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    while (!has_ready() && !is_ended_)
+    while (!desk_.has_ready() && !is_ended_)
       (void)clock_.wait_until(lock, work_, TimePoint::max());
     if (is_ended_) return;
-    const std::shared_ptr<Held> held = take();
+    const std::shared_ptr<Held> held = desk_.take();
     lock.unlock();
     handle(held);
     lock.lock();
   }
-}
-
-// Keys and those without one take turns.
-std::shared_ptr<Held> SubscriberCore::take() {
-  turn_of_free_ = !turn_of_free_;
-  std::shared_ptr<Held> held;
-  if (!free_.empty() && (turn_of_free_ || keyed_.ready_count() == 0)) {
-    held = std::move(free_.front());
-    free_.pop_front();
-  } else {
-    auto turn = keyed_.take();
-    held = turn->item;
-    held->lane = turn->lane;
-  }
-  held->is_begun = true;
-  return held;
 }
 
 void SubscriberCore::handle(const std::shared_ptr<Held>& held) {
@@ -130,61 +119,89 @@ void SubscriberCore::handle(const std::shared_ptr<Held>& held) {
 
 bool SubscriberCore::settle(const std::shared_ptr<Held>& held, HandlerAnswer answer,
                             std::function<void(Status)> done) {
-  std::vector<AckId> nacks;
+  return answer == HandlerAnswer::nack ? send_nack(held) : send_ack(held, std::move(done));
+}
+
+bool SubscriberCore::send_ack(const std::shared_ptr<Held>& held, std::function<void(Status)> done) {
+  HandlerDesk::AckWay way{};
   bool is_ready = false;
   {
     const std::lock_guard lock(mutex_);
-    if (is_ended_ || outstanding_.erase(held) == 0) return false;
-    if (answer == HandlerAnswer::nack) {
-      ++stats_.nacked;
-      nacks.push_back(held->message.ack_id());
-      if (held->is_ordered) skip_behind(*held, nacks);
-    } else {
-      ++stats_.acked;
-    }
-    if (held->is_ordered) keyed_.finish(held->lane);
-    is_ready = has_ready();
+    if (is_ended_) return false;
+    way = desk_.ack(held, clock_.now());
+    if (way == HandlerDesk::AckWay::refused) return false;
+    ++stats_.acked;
     ++sending_;
+    is_ready = desk_.has_ready();
   }
   if (is_ready) work_.notify_one();
-  if (answer == HandlerAnswer::nack) {
-    send_nacks(std::move(nacks));
+  const bool ends_turn = way == HandlerDesk::AckWay::ask;
+  if (!done && !settings_.options.confirm_acks && !ends_turn) {
+    stream_.acknowledge({held->message.ack_id()});
   } else {
-    send_ack(held->message.ack_id(), std::move(done));
+    stream_.acknowledge({held->message.ack_id()},
+                        [weak = weak_from_this(), held, ends_turn,
+                         done = std::move(done)](std::vector<SettleOutcome>&& outcomes) {
+                          const SettleOutcome outcome = outcomes.front();
+                          if (const auto self = weak.lock())
+                            self->ack_settled(*held, outcome, ends_turn);
+                          if (done) done(status_of(outcome));
+                        });
   }
-  const std::lock_guard lock(mutex_);
-  --sending_;
-  if (is_settled()) settled_.notify_all();
+  sent();
   return true;
 }
 
-// They would be handled before the one that failed comes again.
-void SubscriberCore::skip_behind(const Held& held, std::vector<AckId>& nacks) {
-  while (auto behind = keyed_.drop_waiting(held.message.key())) {
-    outstanding_.erase(*behind);
-    nacks.push_back((*behind)->message.ack_id());
-    ++stats_.skipped;
+bool SubscriberCore::send_nack(const std::shared_ptr<Held>& held) {
+  std::vector<AckId> ids;
+  bool is_ready = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_ended_ || !desk_.nack(held, ids)) return false;
+    ++stats_.nacked;
+    ++sending_;
+    is_ready = desk_.has_ready();
   }
+  if (is_ready) work_.notify_one();
+  OnSettled on_settled;
+  if (held->is_ordered) {
+    on_settled = [weak = weak_from_this(), held](std::vector<SettleOutcome>&& outcomes) {
+      if (const auto self = weak.lock()) self->nack_settled(*held, outcomes.front());
+    };
+  }
+  stream_.modify_ack_deadline(std::move(ids), std::chrono::nanoseconds(0), std::move(on_settled));
+  sent();
+  return true;
 }
 
-void SubscriberCore::send_ack(const AckId& id, std::function<void(Status)> done) {
-  if (!done && !settings_.options.confirm_acks) return stream_.acknowledge({id});
-  stream_.acknowledge({id}, [weak = weak_from_this(),
-                             done = std::move(done)](std::vector<SettleOutcome>&& outcomes) {
-    const bool is_stale = outcomes.front() == SettleOutcome::stale;
-    if (const auto self = weak.lock(); self && is_stale) {
-      const std::lock_guard lock(self->mutex_);
-      ++self->stats_.stale_acks;
-    }
-    if (!done) return;
-    if (outcomes.front() == SettleOutcome::done) return done({});
-    done(is_stale ? Error{ErrorCode::failed_precondition,
-                          "The acknowledgement came too late: the message was delivered again."}
-                  : Error{ErrorCode::unavailable, "The acknowledgement could not be stored."});
-  });
+void SubscriberCore::sent() {
+  const std::lock_guard lock(mutex_);
+  --sending_;
+  if (is_settled()) settled_.notify_all();
 }
 
-void SubscriberCore::send_nacks(std::vector<AckId> ids) {
+void SubscriberCore::ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn) {
+  std::vector<AckId> nacks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (outcome == SettleOutcome::stale) ++stats_.stale_acks;
+    if (ends_turn) desk_.ack_settled(held, outcome, nacks);
+    if (desk_.has_ready()) work_.notify_one();
+    if (is_settled()) settled_.notify_all();
+  }
+  if (!nacks.empty()) give_back(std::move(nacks));
+}
+
+void SubscriberCore::nack_settled(const Held& held, SettleOutcome outcome) {
+  std::vector<AckId> nacks;
+  {
+    const std::lock_guard lock(mutex_);
+    desk_.nack_settled(held, outcome, nacks);
+  }
+  if (!nacks.empty()) give_back(std::move(nacks));
+}
+
+void SubscriberCore::give_back(std::vector<AckId> ids) {
   stream_.modify_ack_deadline(std::move(ids), std::chrono::nanoseconds(0));
 }
 
@@ -195,39 +212,32 @@ void SubscriberCore::schedule_extension() {
   });
 }
 
-// Every quarter of a lease; whatever would not last until the next two times is extended.
+// Every quarter of a lease.
 void SubscriberCore::extend() {
+  std::vector<std::shared_ptr<Held>> due;
   std::vector<AckId> ids;
+  const TimePoint now = clock_.now();
   {
     const std::lock_guard lock(mutex_);
     if (is_ended_) return;
-    const TimePoint now = clock_.now();
-    for (const std::shared_ptr<Held>& held : outstanding_) {
-      if (now - held->extended_at < settings_.lease / 4 || now >= held->give_up_at) continue;
-      held->extended_at = now;
-      ids.push_back(held->message.ack_id());
-    }
-    stats_.extensions += ids.size();
+    due = desk_.due_for_extension(now);
+    stats_.extensions += due.size();
   }
-  if (!ids.empty()) stream_.modify_ack_deadline(std::move(ids), settings_.lease);
+  ids.reserve(due.size());
+  for (const std::shared_ptr<Held>& held : due)
+    ids.push_back(held->message.ack_id());
+  if (!ids.empty()) {
+    stream_.modify_ack_deadline(
+        std::move(ids), settings_.lease,
+        [weak = weak_from_this(), due = std::move(due), now](std::vector<SettleOutcome>&& out) {
+          const auto self = weak.lock();
+          if (!self) return;
+          const std::lock_guard lock(self->mutex_);
+          self->desk_.extended(due, out, now);
+          if (self->is_settled()) self->settled_.notify_all();
+        });
+  }
   schedule_extension();
-}
-
-void SubscriberCore::give_back_waiting(std::vector<AckId>& nacks) {
-  const auto give_back = [&](const std::shared_ptr<Held>& held) {
-    outstanding_.erase(held);
-    nacks.push_back(held->message.ack_id());
-    ++stats_.nacked;
-  };
-  for (const std::shared_ptr<Held>& held : free_)
-    give_back(held);
-  free_.clear();
-  std::vector<std::string> keys;
-  keyed_.for_each_lane([&](const auto& info) { keys.push_back(info.key); });
-  for (const std::string& key : keys) {
-    while (auto held = keyed_.drop_waiting(key))
-      give_back(*held);
-  }
 }
 
 bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
@@ -236,7 +246,7 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
   {
     const std::lock_guard lock(mutex_);
     is_first = !std::exchange(is_closing_, true);
-    if (how == CloseHow::nack) give_back_waiting(nacks);
+    if (how == CloseHow::nack) stats_.nacked += desk_.give_back_waiting(nacks);
   }
   if (is_first) {
     stream_.close(CloseConsumer::How::keep_leases, [weak = weak_from_this()] {
@@ -247,7 +257,7 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
       }
     });
   }
-  if (!nacks.empty()) send_nacks(std::exchange(nacks, {}));
+  if (!nacks.empty()) give_back(std::exchange(nacks, {}));
   bool is_complete = true;
   {
     std::unique_lock lock(mutex_);
@@ -256,15 +266,11 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
       is_complete = is_settled();
       break;
     }
-    give_back_waiting(nacks);
-    for (const std::shared_ptr<Held>& held : outstanding_)
-      nacks.push_back(held->message.ack_id());
-    stats_.nacked += outstanding_.size();
-    outstanding_.clear();
+    stats_.nacked += desk_.give_back_all(nacks);
     is_ended_ = true;
     work_.notify_all();
   }
-  if (!nacks.empty()) send_nacks(std::move(nacks));
+  if (!nacks.empty()) give_back(std::move(nacks));
   return is_complete;
 }
 
@@ -286,7 +292,8 @@ void SubscriberCore::join() {
 SubscriberCounts SubscriberCore::stats() const {
   const std::lock_guard lock(mutex_);
   SubscriberCounts stats = stats_;
-  stats.outstanding = outstanding_.size();
+  stats.skipped = desk_.skipped_count();
+  stats.outstanding = desk_.outstanding_count();
   return stats;
 }
 

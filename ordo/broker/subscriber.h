@@ -15,8 +15,8 @@
 //
 // Handlers of one ordering key of an ordered subscription run one at a time, in order; others side
 // by side on `handlers` threads. While a message is with its handler, or waits here for its turn,
-// its deadline is extended, up to extension_max. After a nack nothing of its key that was
-// delivered behind it is handled before it came again.
+// its deadline is extended, up to extension_max. After a nack, or when a lease is lost, nothing of
+// its key that was delivered behind it is handled before it came again (handler_desk.h).
 //
 // Threads: owns `handlers`. All calls: any thread; close() and the destructor not from a handler.
 // Bounds:  outstanding_messages_max and outstanding_bytes_max (one message may overshoot).
@@ -66,9 +66,10 @@ struct SubscriberCounts {
   std::uint64_t acked = 0;
   std::uint64_t nacked = 0;      // By answers, exceptions, dropped handles, and at the end.
   std::uint64_t threw = 0;       // Of them, exceptions.
-  std::uint64_t stale_acks = 0;  // Did not count; known with confirm_acks.
+  std::uint64_t stale_acks = 0;  // Did not count; all are known with confirm_acks.
   std::uint64_t extensions = 0;  // Deadlines extended.
-  std::uint64_t skipped = 0;     // Given back unhandled, since one before it of its key was nacked.
+  std::uint64_t skipped = 0;     // Not handled, since one before it of its key was nacked, or its
+                                 // lease was lost: it comes again.
   std::size_t outstanding = 0;   // Received and not settled.
 };
 

@@ -12,31 +12,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <unordered_set>
 #include <vector>
 
+#include "ordo/broker/handler_desk.h"
 #include "ordo/broker/subscriber.h"
-#include "ordo/lane/keyed_queue.h"
 #include "ordo/runtime/threads.h"
 
 namespace ordo::broker {
-
-// A delivered message that is not settled yet.
-struct Held {
-  explicit Held(Delivery delivery) : message(std::move(delivery)) {}
-
-  const ReceivedMessage message;
-  TimePoint extended_at;  // When its lease began, or was last extended.
-  TimePoint give_up_at;   // Not extended after this.
-  LaneHandle lane;        // Of its turn, if it has a key that orders.
-  bool is_ordered = false;
-  bool is_begun = false;  // Its handler was called.
-};
 
 struct SubscriberSettings {
   SubscriberOptions options{};
@@ -67,22 +52,21 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   SubscriberCounts stats() const;
 
  private:
-  using HeldSet = std::unordered_set<std::shared_ptr<Held>>;
-
   void join();
   void work();
   void handle(const std::shared_ptr<Held>& held);
   void extend();
   void schedule_extension();
-  void send_ack(const AckId& id, std::function<void(Status)> done);
-  void send_nacks(std::vector<AckId> ids);
+  bool send_ack(const std::shared_ptr<Held>& held, std::function<void(Status)> done);
+  bool send_nack(const std::shared_ptr<Held>& held);
+  // Nobody waits for what becomes of them.
+  void give_back(std::vector<AckId> ids);
+  void ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn);
+  void nack_settled(const Held& held, SettleOutcome outcome);
+  void sent();
 
-  // REQUIRE: mutex_ is held.
-  std::shared_ptr<Held> take();
-  bool has_ready() const { return !free_.empty() || keyed_.ready_count() > 0; }
-  bool is_settled() const { return outstanding_.empty() && sending_ == 0; }
-  void skip_behind(const Held& held, std::vector<AckId>& nacks);
-  void give_back_waiting(std::vector<AckId>& nacks);
+  // REQUIRES: mutex_ is held.
+  bool is_settled() const { return desk_.outstanding_count() == 0 && sending_ == 0; }
 
   const SubscriberSettings settings_;
   const AsyncHandler async_;
@@ -93,11 +77,8 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   mutable std::mutex mutex_;  // Guards all below.
   std::condition_variable work_;
   std::condition_variable settled_;
-  KeyedQueue<std::string, std::shared_ptr<Held>> keyed_;
-  std::deque<std::shared_ptr<Held>> free_;  // Those that keep no order.
-  HeldSet outstanding_;
+  HandlerDesk desk_;
   std::size_t sending_ = 0;  // Answers on their way to the broker.
-  bool turn_of_free_ = false;
   bool is_closing_ = false;  // Deliveries that still come are given back.
   bool is_quiet_ = false;    // None will come.
   bool is_ended_ = false;    // Nothing is settled any more.

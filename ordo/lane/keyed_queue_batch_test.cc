@@ -102,6 +102,18 @@ TEST(KeyedQueueBatchTest, TheOldestWaitingItemIsTheOneBehindTheOneInFlight) {
   EXPECT_EQ(queue.take()->item, 4);
 }
 
+TEST(KeyedQueueBatchTest, TheNewestItemIsTheOneThatCameLastWhetherInFlightOrNot) {
+  Queue queue(16);
+  EXPECT_EQ(queue.newest("a"), nullptr);
+  fill(queue, "a", 2);
+  EXPECT_EQ(*queue.newest("a"), 2);
+  const auto turn = queue.take();
+  EXPECT_EQ(queue.drop_waiting("a"), 2);
+  EXPECT_EQ(*queue.newest("a"), 1);
+  queue.finish(turn->lane);
+  EXPECT_EQ(queue.newest("a"), nullptr);
+}
+
 TEST(KeyedQueueBatchTest, WithNothingInFlightTheHeadIsTheOldest) {
   Queue queue(16);
   fill(queue, "a", 2);
