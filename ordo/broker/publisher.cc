@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -62,9 +63,12 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
 
  private:
   struct Waiting {
+    std::uint64_t number = 0;  // In the order in which messages were taken in.
     MessageBody body;
     OnPublished on_published;
   };
+  static constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
+
   // The messages of a key that wait for their batch; "" holds those without a key.
   struct Line {
     std::deque<Waiting> waiting;
@@ -73,6 +77,7 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
     bool has_timer = false;
     bool is_due = false;  // What waits is to be sent as soon as it may.
     bool is_paused = false;
+    std::size_t place = kNoPlace;  // In sendable_.
 
     bool is_idle() const { return waiting.empty() && batches_out == 0 && !has_timer && !is_paused; }
   };
@@ -118,6 +123,7 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
   void gather_or_wait(const std::string& key, Line& line, Batches& batches);
   Batch take_batch(const std::string& key, Line& line);
   void gather_all(Batches& batches);
+  void list_if_sendable(const std::string& key, Line& line);
   void set_timer(const std::string& key, Line& line);
   void forget_if_idle(const std::string& key);
   void leave(std::size_t messages, std::size_t bytes, bool ok);
@@ -134,6 +140,11 @@ class Publisher::Core : public std::enable_shared_from_this<Core> {
   mutable std::mutex mutex_;  // Guards all below.
   std::condition_variable changed_;
   Lines lines_;
+  // Lines with something that a flush would send: a flush looks at no others, however many are
+  // paused or wait for an answer.
+  std::vector<Lines::value_type*> sendable_;
+  std::uint64_t last_number_ = 0;  // Of the message taken in last.
+  std::uint64_t flushed_ = 0;      // Messages up to this number do not wait for a full batch.
   std::uint64_t next_ticket_ = 0;  // Of those who wait for room; served in order.
   std::uint64_t now_served_ = 0;
   std::size_t unanswered_ = 0;  // Taken in, and its callback has not returned.
@@ -160,7 +171,7 @@ void Publisher::Core::publish(broker::NewMessage&& message, OnPublished&& on_pub
     stats_.outstanding_bytes += bytes;
     Line& line = lines_[key];
     line.bytes += bytes;
-    line.waiting.push_back({std::move(*body), std::move(on_published)});
+    line.waiting.push_back({++last_number_, std::move(*body), std::move(on_published)});
     gather_or_wait(key, line, batches);
   }
   send(batches);
@@ -223,12 +234,27 @@ void Publisher::Core::gather(const std::string& key, Line& line, bool all, Batch
     const bool is_full = line.waiting.size() >= options_.batch_messages_max ||
                          line.bytes >= options_.batch_bytes_max ||
                          options_.batch_delay_max == std::chrono::nanoseconds(0);
-    if (!may_go || !(is_full || line.is_due)) return;
+    const bool is_due = line.is_due || line.waiting.front().number <= flushed_;
+    if (!may_go || !(is_full || is_due)) break;
     batches.push_back(take_batch(key, line));
     ++line.batches_out;
     ++stats_.batches;
   }
-  line.is_due = false;
+  if (line.waiting.empty()) line.is_due = false;
+  list_if_sendable(key, line);
+}
+
+void Publisher::Core::list_if_sendable(const std::string& key, Line& line) {
+  const bool is_sendable = !line.waiting.empty() && (key.empty() || line.batches_out == 0);
+  if (is_sendable == (line.place != kNoPlace)) return;
+  if (is_sendable) {
+    line.place = sendable_.size();
+    sendable_.push_back(&*lines_.find(key));
+  } else {
+    sendable_.back()->second.place = line.place;
+    sendable_[std::exchange(line.place, kNoPlace)] = sendable_.back();
+    sendable_.pop_back();
+  }
 }
 
 Publisher::Core::Batch Publisher::Core::take_batch(const std::string& key, Line& line) {
@@ -247,9 +273,13 @@ Publisher::Core::Batch Publisher::Core::take_batch(const std::string& key, Line&
   return batch;
 }
 
+// What waits behind a batch that is not answered goes with the answer.
 void Publisher::Core::gather_all(Batches& batches) {
-  for (auto& [key, line] : lines_)
+  flushed_ = last_number_;
+  while (!sendable_.empty()) {
+    auto& [key, line] = *sendable_.back();
     gather(key, line, true, batches);
+  }
 }
 
 void Publisher::Core::gather_or_wait(const std::string& key, Line& line, Batches& batches) {

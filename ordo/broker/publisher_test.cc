@@ -283,6 +283,48 @@ TEST_F(PublisherTest, WhoWaitsForRoomSendsWhatWaitsForItsBatch) {
   wire_.accept(1);
 }
 
+TEST_F(PublisherTest, AFlushReachesWhatWaitsBehindABatchThatIsNotAnswered) {
+  Publisher publisher = make({});
+  publisher.publish(keyed("k", "1"), note("1"));
+  publisher.flush();
+  publisher.publish(keyed("k", "2"), note("2"));
+  publisher.flush();
+  EXPECT_EQ(wire_.count(), 1u);
+  wire_.accept(0);
+  ASSERT_EQ(wire_.count(), 2u);
+  wire_.accept(1);
+}
+
+TEST_F(PublisherTest, AFlushDoesNotHurryWhatIsPublishedAfterIt) {
+  Publisher publisher = make({});
+  publisher.publish(keyed("k", "1"), note("1"));
+  publisher.flush();
+  publisher.publish(keyed("k", "2"), note("2"));
+  wire_.accept(0);
+  EXPECT_EQ(wire_.count(), 1u);
+  publisher.flush();
+  wire_.accept(1);
+}
+
+// A flush that looked at every key would take minutes here.
+TEST_F(PublisherTest, AFlushCostsTheSameHoweverManyKeysArePausedOrWaitForAnAnswer) {
+  std::vector<Publisher::OnPublished> unanswered;
+  Publisher publisher({.batch_messages_max = 1, .outstanding_messages_max = 100'000}, clock_,
+                      timer_, [&](std::vector<MessageBody>&&, Publisher::OnPublished answer) {
+                        unanswered.push_back(std::move(answer));
+                        if (unanswered.size() % 2 == 0) return;
+                        unanswered.back()(Error{ErrorCode::unavailable, "no"});
+                      });
+  for (int i = 0; i < 50'000; ++i)
+    publisher.publish(keyed(std::to_string(i), "1"), [](const Result<MessageId>&) {});
+  EXPECT_EQ(publisher.stats().paused_keys, 25'000u);
+  for (int i = 0; i < 400'000; ++i)
+    publisher.flush();
+  for (std::size_t i = 1; i < unanswered.size(); i += 2)
+    unanswered[i](MessageId(i));
+  EXPECT_EQ(publisher.stats().published, 25'000u);
+}
+
 TEST_F(PublisherTest, AnInvalidMessageIsRefusedAndPausesNothing) {
   Publisher publisher = make({.batch_messages_max = 1});
   publisher.publish(keyed("", "1"), note("empty key"));
