@@ -40,8 +40,9 @@ struct Pulled {
   std::condition_variable changed;
   std::vector<ReceivedMessage> messages;
   std::optional<Error> error;
-  bool is_quiet = false;   // Nobody is about to deliver more.
-  bool is_closed = false;  // Nothing will come any more.
+  std::optional<Error> damage;  // A message was kept back.
+  bool is_quiet = false;        // Nobody is about to deliver more.
+  bool is_closed = false;       // Nothing will come any more.
 };
 
 void add(SubscriptionStats& sum, const SubscriptionStats& part) {
@@ -183,6 +184,11 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
     pulled->error = reason;
     pulled->changed.notify_all();
   };
+  events.kept_back = [pulled](const Error& reason) {
+    const std::lock_guard lock(pulled->mutex);
+    pulled->damage = reason;
+    pulled->changed.notify_all();
+  };
   events.quiet = [pulled] {
     const std::lock_guard lock(pulled->mutex);
     pulled->is_quiet = true;
@@ -202,7 +208,7 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
   const auto is_done = [&] {
     const bool has_all = pulled->messages.size() >= options.messages_max;
     const bool has_some = !pulled->messages.empty() || !is_patient;
-    return pulled->error || has_all || (has_some && pulled->is_quiet);
+    return pulled->error || pulled->damage || has_all || (has_some && pulled->is_quiet);
   };
   while (!is_done()) {
     if (core_->clock().wait_until(lock, pulled->changed, deadline)) break;
@@ -217,6 +223,7 @@ Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscriptio
   lock.lock();
   pulled->changed.wait(lock, [&] { return pulled->is_closed; });
   if (pulled->error && pulled->messages.empty()) return *pulled->error;
+  if (pulled->damage && pulled->messages.empty()) return *pulled->damage;
   return std::move(pulled->messages);
 }
 

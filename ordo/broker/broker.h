@@ -153,6 +153,8 @@ class Broker {
 
   // --------------------------------------------------------------------------------- consuming
 
+  // data_loss: all it would have got is not what was published; it is kept back, and the next pull
+  // gets others.
   Result<std::vector<ReceivedMessage>> pull(const std::string& subscription,
                                             const PullOptions& options = {});
   // On disk when it returns. One outcome for each id.

@@ -33,22 +33,13 @@ SwitchboardOptions switchboard_options(const BrokerOptions& options, const Catal
   return switchboard;
 }
 
-Error damage_error(const Damage& damage) {
-  std::string text = "Message " + std::to_string(damage.id.value()) + " (topic " +
-                     std::to_string(damage.partition.topic.value()) + ", partition " +
-                     std::to_string(damage.partition.index) + ", offset " +
-                     std::to_string(damage.offset.value()) + ")";
-  if (!damage.key.empty()) text += " of key '" + damage.key + "'";
-  return {ErrorCode::data_loss, text + " is not what was published; it is kept back."};
-}
-
 }  // namespace
 
 BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& options, Catalog catalog)
     : options_(options),
       store_(std::move(store)),
       switchboard_(switchboard_options(
-          options, catalog, [this](const Damage& damage) { report(damage_error(damage)); })),
+          options, catalog, [this](const Damage& damage) { report(error_of(damage)); })),
       reader_(*store_, options.reader_threads, [this](const Error& error) { report(error); }),
       committer_(*store_, reader_,
                  {.answered = [this](bool more) { let_answered_run(more); },

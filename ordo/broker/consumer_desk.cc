@@ -57,6 +57,10 @@ void ConsumerDesk::deliver(std::vector<Delivery>&& deliveries) {
   if (events_.quiet) report_if_quiet();
 }
 
+void ConsumerDesk::keep_back(const Error& reason) {
+  if (events_.kept_back) events_.kept_back(reason);
+}
+
 void ConsumerDesk::count_delivered(std::uint32_t partition, std::uint64_t messages,
                                    std::uint64_t bytes) {
   CreditDesk::Grants grants;

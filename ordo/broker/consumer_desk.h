@@ -34,6 +34,8 @@ using Hosts = std::vector<std::shared_ptr<PartitionHost>>;  // Of a topic, by pa
 struct ConsumerEvents {
   std::function<void(std::vector<Delivery>&&)> deliver;
   std::function<void(const Error&)> closed{};  // At most once: the subscription is gone.
+  // A message that was for it is not what was published (data_loss), and is not handed out.
+  std::function<void(const Error&)> kept_back{};
   // No partition has anything for it, or is about to deliver; may come often.
   std::function<void()> quiet{};
 };
@@ -65,6 +67,7 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   // All that a partition has leased to it; then deliver() with those that are handed out.
   void count_delivered(std::uint32_t partition, std::uint64_t messages, std::uint64_t bytes);
   void deliver(std::vector<Delivery>&& deliveries);
+  void keep_back(const Error& reason);
   void want_credit(std::uint32_t partition);
   void return_credit(std::uint32_t partition);
   void release_credit(std::uint32_t partition, std::uint64_t messages, std::uint64_t bytes);

@@ -61,6 +61,15 @@ std::optional<Refusal> refusal_of(const Input& input) {
 
 }  // namespace
 
+Error error_of(const Damage& damage) {
+  std::string text = "Message " + std::to_string(damage.id.value()) + " (topic " +
+                     std::to_string(damage.partition.topic.value()) + ", partition " +
+                     std::to_string(damage.partition.index) + ", offset " +
+                     std::to_string(damage.offset.value()) + ")";
+  if (!damage.key.empty()) text += " of key '" + damage.key + "'";
+  return {ErrorCode::data_loss, text + " is not what was published; it is kept back."};
+}
+
 PartitionHost::PartitionHost(Switchboard& switchboard, CorrelationId number, PartitionStart start,
                              const PartitionOptions& options, Now now,
                              std::shared_ptr<LiveFeed> live)
@@ -285,24 +294,28 @@ void PartitionHost::deliver(Deliver&& effect) {
   for (const Delivery& delivery : effect.deliveries)
     bytes += delivery.message.size();
   found->second->count_delivered(address_.index, effect.deliveries.size(), bytes);
-  std::erase_if(effect.deliveries, [this](const Delivery& delivery) {
+  std::optional<Error> damage;
+  std::erase_if(effect.deliveries, [&](const Delivery& delivery) {
     if (delivery.message.is_intact()) [[likely]]
       return false;
-    set_damaged_aside(delivery);
+    damage = set_damaged_aside(delivery);
     return true;
   });
   if (!effect.deliveries.empty()) found->second->deliver(std::move(effect.deliveries));
+  if (damage) found->second->keep_back(*damage);
 }
 
 // Nobody is given bytes that are not what was published. Its key is paused, so that nothing
 // overtakes it, until an operator decides; without a key it is kept aside.
-void PartitionHost::set_damaged_aside(const Delivery& delivery) {
+Error PartitionHost::set_damaged_aside(const Delivery& delivery) {
   const Message& message = delivery.message;
-  switchboard_.report({address_, message.offset(), message.id(), std::string(message.key())});
+  const Damage damage{address_, message.offset(), message.id(), std::string(message.key())};
+  switchboard_.report(damage);
   if (!message.key().empty())
     post({OperateKey{
         {}, delivery.ack_id.subscription, std::string(message.key()), OperateKey::Verb::pause}});
   post({ModifyDeadline{{}, false, {delivery.ack_id}, kDamagedAside}});
+  return error_of(damage);
 }
 
 void PartitionHost::close_consumer(ConsumerClosed&& effect) {

@@ -107,7 +107,7 @@ class PartitionHost : public std::enable_shared_from_this<PartitionHost> {
   void commit(Commit&& effect, Outbox& outbox);
   void committed(const Committed& input);
   void deliver(Deliver&& effect);
-  void set_damaged_aside(const Delivery& delivery);
+  Error set_damaged_aside(const Delivery& delivery);
   void close_consumer(ConsumerClosed&& effect);
   void send_dead_letter(SendDeadLetter&& effect);
 
@@ -166,6 +166,8 @@ struct Damage {
   MessageId id;
   std::string key;
 };
+
+Error error_of(const Damage& damage);
 
 struct SwitchboardOptions {
   std::size_t threads = 2;

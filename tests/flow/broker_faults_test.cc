@@ -309,6 +309,23 @@ class FlippingStore : public broker::Store {
   const std::string what_;
 };
 
+TEST_F(BrokerFaultsTest, APullThatMeetsADamagedMessageSaysSoAtOnceAndTheNextGetsOthers) {
+  rig_->create({}, 1);
+  rig_->publish("k", {"damaged", "behind"});
+  rig_->publish("other", {"fine"});
+  const std::shared_ptr<broker::MemoryDisk> disk = rig_->shared_disk();
+  rig_->close();
+  options_.clock = &rig_->clock();  // It stands still: nobody waits for its end.
+  auto opened = Broker::open(std::make_unique<FlippingStore>(disk, "damaged"), options_);
+  ASSERT_TRUE(opened);
+  const auto first = (*opened)->pull(kSubscription, {.messages_max = 1});
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::data_loss);
+  const auto second = (*opened)->pull(kSubscription, {.messages_max = 1});
+  ASSERT_TRUE(second);
+  EXPECT_THAT(data_of(*second), ElementsAre("fine"));
+}
+
 TEST_F(BrokerFaultsTest, ADamagedMessageIsNeverDeliveredItsKeyIsBlockedAndOthersFlow) {
   rig_->create({}, 1);
   rig_->publish("k", {"damaged", "behind"});
