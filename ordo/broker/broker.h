@@ -69,12 +69,13 @@ struct BrokerStats {
   std::size_t subscriptions = 0;
   std::size_t partitions = 0;
   std::size_t consumers = 0;
-  std::uint64_t published = 0;         // Messages stored since the broker was opened.
-  std::uint64_t publish_failures = 0;  // Messages refused or failed.
-  std::size_t publish_bytes = 0;       // Under way.
-  std::uint64_t memory_bytes = 0;      // Of all partitions: lanes, leases, cached messages.
-  std::uint64_t commits = 0;           // Writes of the store.
-  std::uint64_t commit_requests = 0;   // Merged into them.
+  std::uint64_t published = 0;             // Messages stored since the broker was opened.
+  std::uint64_t publish_failures = 0;      // Messages refused or failed.
+  std::size_t publish_bytes = 0;           // Under way.
+  std::uint64_t memory_bytes = 0;          // Of all partitions: lanes, leases, cached messages.
+  std::uint64_t commits = 0;               // Writes of the store.
+  std::uint64_t commit_requests = 0;       // Merged into them.
+  std::chrono::nanoseconds commit_time{};  // How long the write under way has taken; zero: none is.
   std::uint64_t reads = 0;
   std::uint64_t damaged = 0;  // Deliveries kept back because their bytes have changed.
   std::string failure;        // Why nothing is stored any more; empty while healthy.
@@ -93,8 +94,10 @@ class Broker {
   ~Broker();  // Closes, and waits for what is under way.
 
   // Takes no more publishes, lets what is under way be stored and answered, closes all consumers
-  // (unavailable), and ends its threads. False: something was not answered by the deadline; it is
-  // answered `unavailable`. Idempotent.
+  // (unavailable), and ends its threads. False: something was not stored and answered by the
+  // deadline, with 10 s at least for what nobody waits for; it is answered `unavailable`. It
+  // returns by then, but for a store that hangs in a write: that is waited for, when everything
+  // else has ended, and on_error is told (deadline_exceeded). Idempotent.
   bool close(TimePoint deadline);
 
   // -------------------------------------------------------------------------------- the catalog

@@ -1,6 +1,7 @@
 #include "ordo/broker/broker_core.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ordo/broker/catalog_answers.h"
@@ -11,6 +12,9 @@ namespace {
 
 // What partitions still have to do when a broker closes takes far less.
 constexpr std::chrono::seconds kDrainTime{30};
+// A write of a healthy store takes far less; acknowledgements are given so long at the end.
+constexpr std::chrono::seconds kStoreTime{10};
+constexpr std::chrono::seconds kSlowWrite{1};
 
 Error closed_error() {
   return {ErrorCode::unavailable, "The broker is closed."};
@@ -38,10 +42,10 @@ SwitchboardOptions switchboard_options(const BrokerOptions& options, const Catal
 BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& options, Catalog catalog)
     : options_(options),
       store_(std::move(store)),
-      switchboard_(switchboard_options(
-          options, catalog, [this](const Damage& damage) { report(error_of(damage)); })),
+      switchboard_(switchboard_options(options, catalog,
+                                       [this](const Damage& damage) { report(error_of(damage)); })),
       reader_(*store_, options.reader_threads, [this](const Error& error) { report(error); }),
-      committer_(*store_, reader_,
+      committer_(*store_, reader_, switchboard_.clock(),
                  {.answered = [this](bool more) { let_answered_run(more); },
                   .failed = [this](const Error& error) { report(error); }}),
       gate_(publish_bytes_max(options), switchboard_.clock()),
@@ -51,16 +55,23 @@ BrokerCore::BrokerCore(std::unique_ptr<Store> store, const BrokerOptions& option
   switchboard_.connect(committer_, reader_);
 }
 
+// All who wait are answered by the deadline, or a little later. A store that hangs in a write keeps
+// its thread, and with it this call: that is waited for last, when nobody else waits.
 bool BrokerCore::close(TimePoint deadline) {
   const std::lock_guard lock(close_mutex_);
   if (is_ended_) return was_complete_;
   is_closed_ = true;
   gate_.close();
-  was_complete_ = gate_.wait_until_empty(deadline);
+  was_complete_ =
+      wait_for_store(deadline, [this](TimePoint until) { return gate_.wait_until_empty(until); });
   timer_.stop();
-  desk_.stop();
+  const TimePoint store_deadline = std::max(deadline, clock().now() + kStoreTime);
+  if (wait_for_store(store_deadline, [this](TimePoint until) { return desk_.finish_by(until); }))
+    desk_.stop();
   wind_up();
-  committer_.close();
+  if (!wait_for_store(store_deadline,
+                      [this](TimePoint until) { return committer_.close_by(until); }))
+    was_complete_ = false;
   reader_.close();
   switchboard_.end(clock().now() + kDrainTime);
   for (const auto& host : switchboard_.all())
@@ -69,8 +80,26 @@ bool BrokerCore::close(TimePoint deadline) {
     host->abandon(closed_error());
   for (const auto& topic : directory_.topics())
     topic->live->close();
+  committer_.close();
+  desk_.stop();
   is_ended_ = true;
   return was_complete_;
+}
+
+// Says so, once, when a write of the store takes long.
+bool BrokerCore::wait_for_store(TimePoint deadline,
+                                const std::function<bool(TimePoint)>& wait_until) {
+  const TimePoint patience = clock().now() + kStoreTime;
+  if (wait_until(std::min(deadline, patience))) return true;
+  const std::optional<TimePoint> since = committer_.stats().writing_since;
+  const TimePoint now = clock().now();
+  if (since && now - *since >= kSlowWrite && !std::exchange(is_store_named_, true)) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - *since).count();
+    report(
+        {ErrorCode::deadline_exceeded, "Closing waits for the store, which has been writing for " +
+                                           std::to_string(seconds) + " s."});
+  }
+  return deadline > patience && wait_until(deadline);
 }
 
 // By the committer: while more waits for it, the disk should be busy and others do the rest.
@@ -202,6 +231,7 @@ BrokerStats BrokerCore::stats() {
   stats.commits = committer.commits;
   stats.commit_requests = committer.requests;
   stats.failure = committer.failure;
+  if (committer.writing_since) stats.commit_time = clock().now() - *committer.writing_since;
   stats.reads = reader_.read_count();
   stats.damaged = switchboard_.damaged_count();
   stats.store = store_->stats();

@@ -58,6 +58,7 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
 
  private:
   void wind_up();
+  bool wait_for_store(TimePoint deadline, const std::function<bool(TimePoint)>& wait_until);
   void report(const Error& error);
   void let_answered_run(bool more_to_store);
 
@@ -79,6 +80,7 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
 
   std::mutex close_mutex_;  // Held while closing.
   bool is_ended_ = false;
+  bool is_store_named_ = false;  // As what closing waits for.
   bool was_complete_ = true;
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -32,6 +35,26 @@ CatalogDesk::CatalogDesk(Office office, const BrokerOptions& options, Catalog ca
       clock_(office_.switchboard.clock()),
       catalog_(std::move(catalog)),
       loop_({.name = "ordo-catalog", .clock = options.clock}) {}
+
+bool CatalogDesk::finish_by(TimePoint deadline) {
+  struct Marker {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_reached = false;
+  };
+  auto marker = std::make_shared<Marker>();
+  const bool is_posted = loop_.try_post(Task([marker] {
+    const std::lock_guard lock(marker->mutex);
+    marker->is_reached = true;
+    marker->changed.notify_all();
+  }));
+  if (!is_posted) return false;
+  std::unique_lock lock(marker->mutex);
+  while (!marker->is_reached) {
+    if (clock_.wait_until(lock, marker->changed, deadline)) break;
+  }
+  return marker->is_reached;
+}
 
 void CatalogDesk::stop() {
   (void)loop_.stop(TimePoint::min());

@@ -45,6 +45,8 @@ class CatalogDesk {
 
   // Opens the partitions of what was recovered. First, once.
   Status start(Recovered recovered, CommitBatch cleanup);
+  // Waits for the changes that were asked for. False: some were not made at the deadline.
+  bool finish_by(TimePoint deadline);
   // Waits for the change that is being made; refuses those that wait.
   void stop();
 

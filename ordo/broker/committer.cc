@@ -28,9 +28,10 @@ bool appends(const CommitBatch& ops) {
 
 }  // namespace
 
-Committer::Committer(Store& store, Reader& reader, Events events)
+Committer::Committer(Store& store, Reader& reader, Clock& clock, Events events)
     : store_(store),
       reader_(reader),
+      clock_(clock),
       events_(std::move(events)),
       jobs_({.items_max = std::numeric_limits<std::size_t>::max()}),
       thread_("ordo-commit", [this](const std::stop_token&) { run(); }) {}
@@ -54,6 +55,15 @@ void Committer::close() {
   thread_.join();
 }
 
+bool Committer::close_by(TimePoint deadline) {
+  jobs_.close();
+  std::unique_lock lock(mutex_);
+  while (!has_ended_) {
+    if (clock_.wait_until(lock, ended_, deadline)) break;
+  }
+  return has_ended_;
+}
+
 CommitterStats Committer::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
@@ -65,6 +75,9 @@ void Committer::run() {
     run_batch(jobs);
     jobs.clear();
   }
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  ended_.notify_all();
 }
 
 // One write for all that waited, or several where that is too much for one.
@@ -126,13 +139,7 @@ Status Committer::told(const Status& status) const {
 
 Status Committer::write(std::vector<CommitJob*>& jobs) {
   if (!failure_.empty()) return Error{ErrorCode::unavailable, failure_};
-  if (jobs.size() == 1) {
-    Status status = store_.commit(jobs.front()->ops);
-    const std::lock_guard lock(mutex_);
-    ++stats_.commits;
-    ++stats_.requests;
-    return status;
-  }
+  if (jobs.size() == 1) return write(jobs.front()->ops, 1);
   // The parts go back where they were: after a refusal some of them are written again.
   CommitBatch batch;
   std::size_t count = 0;
@@ -141,15 +148,25 @@ Status Committer::write(std::vector<CommitJob*>& jobs) {
   batch.reserve(count);
   for (CommitJob* job : jobs)
     std::move(job->ops.begin(), job->ops.end(), std::back_inserter(batch));
-  Status status = store_.commit(batch);
+  Status status = write(batch, jobs.size());
   auto from = batch.begin();
   for (CommitJob* job : jobs) {
     for (CommitOp& op : job->ops)
       op = std::move(*from++);
   }
+  return status;
+}
+
+Status Committer::write(CommitBatch& batch, std::size_t request_count) {
+  {
+    const std::lock_guard lock(mutex_);
+    stats_.writing_since = clock_.now();
+  }
+  Status status = store_.commit(batch);
   const std::lock_guard lock(mutex_);
+  stats_.writing_since.reset();
   ++stats_.commits;
-  stats_.requests += jobs.size();
+  stats_.requests += request_count;
   return status;
 }
 

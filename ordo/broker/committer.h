@@ -1,6 +1,6 @@
 // Committer: one thread that stores what all partitions want stored, many requests in one write.
 //
-//   Committer committer(store, reader);
+//   Committer committer(store, reader, clock, events);
 //   committer.push(std::move(jobs));           // the partitions, at the end of a turn
 //   committer.store(rows, [](Status) {...});   // the catalog
 //
@@ -17,17 +17,20 @@
 // Bounds:  what partitions may have under way, and kMergeBytesMax of messages in one write.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ordo/broker/partition_io.h"
 #include "ordo/broker/store.h"
+#include "ordo/core/clock.h"
 #include "ordo/runtime/channel.h"
 #include "ordo/runtime/threads.h"
 
@@ -52,11 +55,12 @@ struct SpillJob {
 using CommitterJob = std::variant<CommitJob, SpillJob>;
 
 struct CommitterStats {
-  std::uint64_t commits = 0;         // Writes made.
-  std::uint64_t requests = 0;        // Merged into them.
-  std::uint64_t refused_full = 0;    // Requests that found no space.
-  std::uint64_t spill_failures = 0;  // Chunks that could not be written.
-  std::string failure;               // Why nothing is stored any more; empty while healthy.
+  std::uint64_t commits = 0;               // Writes made.
+  std::uint64_t requests = 0;              // Merged into them.
+  std::uint64_t refused_full = 0;          // Requests that found no space.
+  std::uint64_t spill_failures = 0;        // Chunks that could not be written.
+  std::string failure;                     // Why nothing is stored any more; empty while healthy.
+  std::optional<TimePoint> writing_since;  // When the write began that is under way, if one is.
 };
 
 class Committer {
@@ -69,7 +73,7 @@ class Committer {
     std::function<void(const Error&)> failed;  // Once: nothing is stored any more.
   };
 
-  Committer(Store& store, Reader& reader, Events events);
+  Committer(Store& store, Reader& reader, Clock& clock, Events events);
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
   ~Committer() { close(); }
@@ -78,8 +82,11 @@ class Committer {
   void push(std::vector<CommitterJob>& jobs);
   void store(CommitBatch ops, std::function<void(const Status&)> done);
 
-  // Stores what waits, then ends the thread. Idempotent.
+  // Stores what waits, then ends the thread; a write of the store that hangs is waited for.
+  // Idempotent.
   void close();
+  // The same without the last step. False: it was not all stored at the deadline.
+  bool close_by(TimePoint deadline);
 
   CommitterStats stats() const;
 
@@ -88,6 +95,7 @@ class Committer {
   void run_batch(std::vector<CommitterJob>& jobs);
   void commit(std::vector<CommitJob*>& jobs);
   Status write(std::vector<CommitJob*>& jobs);
+  Status write(CommitBatch& batch, std::size_t request_count);
   Status told(const Status& status) const;
   void answer(CommitJob& job, const Status& status);
   void spill(SpillJob& job);
@@ -95,11 +103,14 @@ class Committer {
 
   Store& store_;
   Reader& reader_;
+  Clock& clock_;
   const Events events_;
   Channel<CommitterJob> jobs_;
   std::string failure_;  // The thread's own; a copy of it is in stats_.
 
-  mutable std::mutex mutex_;  // Guards stats_.
+  mutable std::mutex mutex_;  // Guards the three below.
+  std::condition_variable ended_;
+  bool has_ended_ = false;  // All is stored.
   CommitterStats stats_;
 
   std::mutex close_mutex_;  // Held while joining.

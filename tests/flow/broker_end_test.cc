@@ -1,8 +1,10 @@
 // What is left of a broker: handles that outlive it, topics that are gone, options that changed.
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +31,86 @@ using testing_support::kSubscription;
 using testing_support::kTopic;
 using testing_support::StoreKind;
 using testing_support::Watchdog;
+
+// A disk that does not come back from a write until it is let go.
+class HangingDisk : public broker::StoreFaults {
+ public:
+  ~HangingDisk() override { set_hanging(false); }
+  Commit on_commit(const broker::CommitBatch&) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_hanging_; });
+    return Commit::none;
+  }
+  void set_hanging(bool is_hanging) {
+    const std::lock_guard lock(mutex_);
+    is_hanging_ = is_hanging;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_hanging_ = false;
+};
+
+TEST(BrokerEndTest, ClosingWhileTheStoreHangsAnswersEverybodyAndSaysWhatItWaitsFor) {
+  const Watchdog watchdog("ClosingWhileTheStoreHangsAnswersEverybodyAndSaysWhatItWaitsFor");
+  HangingDisk disk;
+  std::atomic<int> named = 0;
+  BrokerOptions options;
+  options.on_error = [&](const Error& error) {
+    if (error.code == ErrorCode::deadline_exceeded) ++named;
+  };
+  BrokerRig rig(StoreKind::memory, options);
+  rig.set_faults(&disk);
+  rig.restart();
+  rig.create();
+  rig.publish("k", {"1"});
+  const ReceivedMessage message = rig.pull_one();
+  disk.set_hanging(true);
+  std::atomic<int> publishes = 0;
+  std::vector<broker::MessageBody> bodies;
+  bodies.push_back(*broker::encode_message({.data = "2", .ordering_key = "k"}));
+  rig.broker().publish(kTopic, std::move(bodies), [&](const Result<broker::MessageId>& id) {
+    publishes = !id && id.error().code == ErrorCode::unavailable ? 1 : 2;
+  });
+  std::atomic<bool> is_complete = true;
+  Background acker([&] { (void)rig.broker().acknowledge(kSubscription, {message.ack_id()}); });
+  Background creator([&] {
+    broker::TopicConfig topic;
+    topic.name = kTopic + "-more";
+    (void)rig.broker().create_topic(topic);
+  });
+  Background closer([&] { is_complete = rig.broker().close(rig.clock().now() + 1s); });
+  ASSERT_TRUE(eventually([&] {
+    rig.clock().advance(100ms);
+    return publishes == 1 && acker.is_finished() && named == 1;
+  }));
+  EXPECT_FALSE(closer.is_finished()) << "the store has not come back";
+  disk.set_hanging(false);
+  EXPECT_TRUE(closer.finished());
+  EXPECT_TRUE(creator.finished());
+  EXPECT_FALSE(is_complete);
+}
+
+TEST(BrokerEndTest, StatsTellHowLongTheStoreHasBeenWriting) {
+  const Watchdog watchdog("StatsTellHowLongTheStoreHasBeenWriting");
+  HangingDisk disk;
+  BrokerRig rig(StoreKind::memory);
+  rig.set_faults(&disk);
+  rig.restart();
+  rig.create();
+  EXPECT_EQ(rig.broker().stats().commit_time, 0s);
+  disk.set_hanging(true);
+  Background publisher([&] { (void)rig.broker().publish(kTopic, {{.data = "1"}}); });
+  ASSERT_TRUE(eventually([&] {
+    rig.clock().advance(1s);
+    return rig.broker().stats().commit_time >= 1s;
+  }));
+  disk.set_hanging(false);
+  EXPECT_TRUE(publisher.finished());
+  EXPECT_TRUE(eventually([&] { return rig.broker().stats().commit_time == 0s; }));
+}
 
 TEST(BrokerEndTest, ASubscriberOfADeletedTopicEndsAfterItsBroker) {
   const Watchdog watchdog("ASubscriberOfADeletedTopicEndsAfterItsBroker");
