@@ -84,6 +84,7 @@ struct ForgetfulDisk::Files {
   bool keeps_deleted = false;
   std::uint64_t free_bytes = std::uint64_t{1} << 40;
   std::string failing_sync;
+  ForgetfulDisk::SyncFault sync_fault{};
 
   // REQUIRES for all: mutex is held.
   void operate() {
@@ -363,7 +364,9 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
       files_->operate();
       if (!files_->failing_sync.empty() && path_.ends_with(files_->failing_sync)) {
         files_->failing_sync.clear();
-        return IOStatus::IOError("a sync that fails");
+        return files_->sync_fault == ForgetfulDisk::SyncFault::no_space
+                   ? IOStatus::NoSpace("a sync that finds no room")
+                   : IOStatus::IOError("a sync that fails");
       }
       node_->sync();
       return IOStatus::OK();
@@ -563,8 +566,9 @@ void ForgetfulDisk::set_free_bytes(std::uint64_t bytes) {
   files_->free_bytes = bytes;
 }
 
-void ForgetfulDisk::fail_next_sync(const std::string& name_end) {
+void ForgetfulDisk::fail_next_sync(const std::string& name_end, SyncFault fault) {
   const std::lock_guard lock(files_->mutex);
+  files_->sync_fault = fault;
   files_->failing_sync = name_end;
 }
 

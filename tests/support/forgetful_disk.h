@@ -54,7 +54,8 @@ class ForgetfulDisk {
 
   void set_free_bytes(std::uint64_t bytes);
   // The next sync of a file whose name ends so fails, and only that one.
-  void fail_next_sync(const std::string& name_end);
+  enum class SyncFault : std::uint8_t { broken, no_space };
+  void fail_next_sync(const std::string& name_end, SyncFault fault = SyncFault::broken);
   // As long as set, whoever deletes a file is told that it is gone, but it stays: as after a crash
   // just before.
   void set_keeps_deleted(bool keeps);

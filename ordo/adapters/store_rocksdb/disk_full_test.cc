@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 
 #include "ordo/adapters/store_rocksdb/rocksdb_store.h"
+#include "ordo/adapters/store_rocksdb/watermark.h"
 #include "tests/support/forgetful_disk.h"
 #include "tests/support/stored_world.h"
 #include "tests/support/waiting.h"
@@ -80,6 +81,46 @@ TEST_P(NoSpaceInMemory, InTheMiddleOfAWriteRefusesTheCommitWholeAndLaterOnesGoTh
   const Result<broker::Recovered> recovered = store->recover();
   ASSERT_TRUE(recovered) << recovered.error().message;
   EXPECT_EQ(world.compare(*store, *recovered), "");
+}
+
+// Nobody else commits: the store tries again by itself, and then all is on the disk.
+TEST_P(NoSpaceInMemory, InASyncBetweenCommitsIsOverWhenThereIsRoomAgain) {
+  if (GetParam() == SyncPolicy::commit) return;  // Has none.
+  ForgetfulDisk disk;
+  const std::unique_ptr<rocksdb::Env> env = disk.make_env();
+  const StoreOptions options{.directory = "/data",
+                             .sync = GetParam(),
+                             .sync_interval = std::chrono::milliseconds(1),
+                             .trim_interval = std::chrono::milliseconds(1),
+                             .env = env.get()};
+  std::unique_ptr<Store> store = open(options);
+  ASSERT_TRUE(store->recover());
+  std::uint64_t offset = 1;
+  for (int round = 0; round < 4; ++round) {
+    const std::uint64_t syncs = store->stats().syncs;
+    disk.fail_next_sync(".log", ForgetfulDisk::SyncFault::no_space);
+    // With a trim, before which every policy syncs.
+    CommitBatch batch{message(offset, 1'000), row(offset),
+                      broker::Trim{kPartition, broker::Offset(offset + 1)}};
+    const Status stored = store->commit(batch);
+    ASSERT_TRUE(stored) << stored.error().message;
+    ++offset;
+    ASSERT_TRUE(eventually([&] {
+      if (GetParam() == SyncPolicy::os) return store->stats().syncs > syncs;
+      const auto mark = Watermark::read(*env, "/data/watermark");
+      return mark && *mark && (*mark)->commit_number == offset;  // The start was one too.
+    })) << store->stats().failure;
+    EXPECT_EQ(store->stats().failure, "");
+  }
+  if (GetParam() == SyncPolicy::os) store.reset();
+  disk.cut_now(1);
+  store.reset();
+  disk.power_on();
+  store = open(options);
+  const Result<broker::Recovered> recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->partitions.at(kPartition).end, broker::Offset(offset));
+  EXPECT_EQ(recovered->rows.size(), offset - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, NoSpaceInMemory,

@@ -37,6 +37,19 @@ std::uint64_t random_name() {
   return std::uint64_t{source()} << 32 | source() | 1;
 }
 
+// RocksDB's log file. With an error in it it must not be synced: RocksDB ends the process.
+enum class LogFile : std::uint8_t {
+  good,
+  full,    // A write or a sync found no room: RocksDB takes no writes until it is told to resume.
+  bad,     // A write or a sync failed.
+  unused,  // RocksDB resumed: all is in tables, and nothing was written since.
+};
+
+LogFile log_file_after(const rocksdb::Status& status) {
+  if (status.ok()) return LogFile::good;
+  return status.IsNoSpace() ? LogFile::full : LogFile::bad;
+}
+
 class RocksdbStore final : public broker::Store {
  public:
   RocksdbStore(const StoreOptions& options, std::unique_ptr<rocksdb::Env> env,
@@ -77,6 +90,7 @@ class RocksdbStore final : public broker::Store {
   void trim_now();
   rocksdb::Status write_beside(rocksdb::WriteBatch& rows);
   bool sync_log(const char* failed);
+  Status resume();
   void erase_spilled(const std::vector<std::string>& prefixes);
   std::optional<RecoveredPartition> partition(PartitionAddress address) const;
   void close();
@@ -94,10 +108,9 @@ class RocksdbStore final : public broker::Store {
   // Used by whoever commits.
   StoreRow row_;
   bool recovered_ = false;
-  bool must_resume_ = false;  // RocksDB ran out of space and takes no writes until told.
 
-  std::mutex log_mutex_;     // Taken before mutex_. Guards the log file and:
-  bool log_is_bad_ = false;  // A write to the log file, or its sync, failed.
+  std::mutex log_mutex_;  // Taken before mutex_. Guards the log file and:
+  LogFile log_file_ = LogFile::good;
 
   mutable std::mutex mutex_;  // Guards what follows.
   PartitionTable table_;
@@ -198,44 +211,42 @@ Status RocksdbStore::commit(CommitBatch& batch) {
 
 // To the log file, and to the disk if the policy says so.
 Status RocksdbStore::write(StagedCommit& staged) {
-  if (must_resume_) {
-    const rocksdb::Status resumed = database_->db().Resume();
-    if (!resumed.ok()) {
-      const Error error = error_of(resumed, "the disk was full, and still is");
-      return resumed.IsNoSpace() || resumed.IsBusy()
-                 ? Error{ErrorCode::resource_exhausted, error.message}
-                 : fail(error);
-    }
-    must_resume_ = false;
-    const std::lock_guard log_lock(log_mutex_);
-    log_is_bad_ = false;  // There is a new one.
-  }
-  // With an error in it the log file must not be synced: RocksDB ends the process.
   const std::lock_guard log_lock(log_mutex_);
+  if (log_file_ == LogFile::full) {
+    if (Status resumed = resume(); !resumed) return resumed;
+  }
   // Two steps: a log file that has no room has a record that is not whole, which is never read. If
   // the sync fails nobody knows what is on the disk.
   const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &staged.write());
-  if (written.IsNoSpace()) {
-    must_resume_ = true;
-    log_is_bad_ = true;
-    return error_of(written, "no room on the disk");
-  }
-  if (!written.ok()) {
-    log_is_bad_ = true;
-    return fail(error_of(written, "cannot write a commit"));
-  }
-  log_is_bad_ = false;  // RocksDB takes no write before it has a good one.
+  log_file_ = log_file_after(written);
+  if (log_file_ == LogFile::full) return error_of(written, "no room on the disk");
+  if (log_file_ == LogFile::bad) return fail(error_of(written, "cannot write a commit"));
   if (options_.sync != SyncPolicy::commit) return {};
   const rocksdb::Status synced = database_->db().SyncWAL();
   if (!synced.ok()) {
     Error error = error_of(synced, "cannot sync a commit");
     error.code = ErrorCode::unavailable;
-    log_is_bad_ = true;
+    log_file_ = LogFile::bad;
     return fail(error);
   }
   const std::lock_guard lock(mutex_);
   ++counts_.syncs;
   return {};
+}
+
+// There may be room again. RocksDB puts all that is in memory into tables: what was written before
+// is on the disk then, synced or not. REQUIRES: log_mutex_ is held.
+Status RocksdbStore::resume() {
+  const rocksdb::Status resumed = database_->db().Resume();
+  if (resumed.ok()) {
+    log_file_ = LogFile::unused;
+    const std::lock_guard lock(mutex_);
+    ++counts_.syncs;
+    return {};
+  }
+  const Error error = error_of(resumed, "the disk was full, and still is");
+  if (!resumed.IsNoSpace() && !resumed.IsBusy()) return fail(error);
+  return Error{ErrorCode::resource_exhausted, error.message};
 }
 
 // The commit is stored: the watermark follows, as far as the disk has it.
@@ -280,7 +291,10 @@ void RocksdbStore::sync_now() {
     if (testifies) witnessed_ = clock_.now();
   }
   if (options_.sync == SyncPolicy::interval) {
-    if (!sync_log("cannot sync the commits of the last interval")) return;
+    if (!sync_log("cannot sync the commits of the last interval")) {
+      if (failure().empty()) sync_later();  // There is no room; it may come back.
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       synced_ = chain;
@@ -318,7 +332,10 @@ void RocksdbStore::trim_now() {
     next_id = broker::MessageId(chain_.next_id);
   }
   // Messages must not be gone before it is certain that nobody needs them.
-  if (options_.sync != SyncPolicy::commit && !sync_log("cannot sync a trim")) return;
+  if (options_.sync != SyncPolicy::commit && !sync_log("cannot sync a trim")) {
+    if (failure().empty()) trim_later();
+    return;
+  }
   // After an error space is given back with the next trim.
   const Result<bool> has_more = trimmer_.run(table, next_id);
   if (has_more && *has_more) trim_later();
@@ -327,22 +344,23 @@ void RocksdbStore::trim_now() {
 // Of the timer's thread; not synced.
 rocksdb::Status RocksdbStore::write_beside(rocksdb::WriteBatch& rows) {
   const std::lock_guard log_lock(log_mutex_);
-  if (log_is_bad_) return rocksdb::Status::Busy("the log file is damaged");
+  if (log_file_ == LogFile::bad || log_file_ == LogFile::full)
+    return rocksdb::Status::Busy("the log file is damaged");
   const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &rows);
-  log_is_bad_ = !written.ok();
+  log_file_ = log_file_after(written);
   return written;
 }
 
-// What was written so far is on the disk; false: not, and if the disk failed the store has too.
+// What was written so far is on the disk. False: not, for want of space; or the disk failed, and the
+// store has too.
 bool RocksdbStore::sync_log(const char* failed) {
   const std::lock_guard log_lock(log_mutex_);
-  if (log_is_bad_) return false;
+  if (log_file_ == LogFile::full) return resume().has_value();
+  if (log_file_ != LogFile::good) return log_file_ == LogFile::unused;
   const rocksdb::Status synced = database_->db().SyncWAL();
-  if (!synced.ok()) {
-    log_is_bad_ = true;
-    fail(error_of(synced, failed));
-    return false;
-  }
+  log_file_ = log_file_after(synced);
+  if (log_file_ == LogFile::bad) fail(error_of(synced, failed));
+  if (!synced.ok()) return false;
   const std::lock_guard lock(mutex_);
   ++counts_.syncs;
   return true;
@@ -440,8 +458,8 @@ StoreStats RocksdbStore::stats() const {
 // In order: what is in memory to the disk, then the marks, which say so.
 void RocksdbStore::close() {
   timer_.stop();
-  if (!recovered_ || !failure().empty() || must_resume_) return;
-  if (!database_->flush() || !database_->db().SyncWAL().ok()) return;
+  if (!recovered_ || !failure().empty()) return;
+  if (!sync_log("cannot sync at the end") || !database_->flush()) return;
   Mark mark = mark_of(chain_);
   mark.is_clean = true;
   if (!marks_->write(mark) || !marks_->sync()) return;
