@@ -123,30 +123,33 @@ bool SubscriberCore::settle(const std::shared_ptr<Held>& held, HandlerAnswer ans
 }
 
 bool SubscriberCore::send_ack(const std::shared_ptr<Held>& held, std::function<void(Status)> done) {
-  HandlerDesk::AckWay way{};
+  bool ends_turn = false;
+  bool is_confirmed = false;
   bool is_ready = false;
   {
     const std::lock_guard lock(mutex_);
     if (is_ended_) return false;
-    way = desk_.ack(held, clock_.now());
+    const HandlerDesk::AckWay way = desk_.ack(held, clock_.now());
     if (way == HandlerDesk::AckWay::refused) return false;
     ++stats_.acked;
     ++sending_;
+    ends_turn = way == HandlerDesk::AckWay::ask;
+    is_confirmed = done || settings_.options.confirm_acks || ends_turn;
+    if (is_confirmed) ++unconfirmed_;
     is_ready = desk_.has_ready();
   }
   if (is_ready) work_.notify_one();
-  const bool ends_turn = way == HandlerDesk::AckWay::ask;
-  if (!done && !settings_.options.confirm_acks && !ends_turn) {
+  if (!is_confirmed) {
     stream_.acknowledge({held->message.ack_id()});
   } else {
-    stream_.acknowledge({held->message.ack_id()},
-                        [weak = weak_from_this(), held, ends_turn,
-                         done = std::move(done)](std::vector<SettleOutcome>&& outcomes) {
-                          const SettleOutcome outcome = outcomes.front();
-                          if (const auto self = weak.lock())
-                            self->ack_settled(*held, outcome, ends_turn);
-                          if (done) done(status_of(outcome));
-                        });
+    auto on_settled = [weak = weak_from_this(), held, ends_turn,
+                       done = std::move(done)](std::vector<SettleOutcome>&& outcomes) {
+      const auto self = weak.lock();
+      if (self) self->ack_settled(*held, outcomes.front(), ends_turn);
+      if (done) done(status_of(outcomes.front()));
+      if (self) self->confirmed();
+    };
+    stream_.acknowledge({held->message.ack_id()}, std::move(on_settled));
   }
   sent();
   return true;
@@ -178,6 +181,11 @@ void SubscriberCore::sent() {
   const std::lock_guard lock(mutex_);
   --sending_;
   if (is_settled()) settled_.notify_all();
+}
+
+void SubscriberCore::confirmed() {
+  const std::lock_guard lock(mutex_);
+  if (--unconfirmed_ == 0) settled_.notify_all();
 }
 
 void SubscriberCore::ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn) {
@@ -261,9 +269,12 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
   bool is_complete = true;
   {
     std::unique_lock lock(mutex_);
-    while (!is_settled() || !is_quiet_) {
+    const auto is_done = [&] {
+      return is_settled() && (how == CloseHow::nack || unconfirmed_ == 0);
+    };
+    while (!is_done() || !is_quiet_) {
       if (!clock_.wait_until(lock, settled_, deadline)) continue;
-      is_complete = is_settled();
+      is_complete = is_done();
       break;
     }
     stats_.nacked += desk_.give_back_all(nacks);

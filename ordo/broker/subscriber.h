@@ -42,7 +42,7 @@ enum class HandlerAnswer : std::uint8_t { ack, nack };
 
 // What becomes of messages that were delivered and not handled when a subscriber closes.
 enum class CloseHow : std::uint8_t {
-  drain,  // They are handled, until the deadline.
+  drain,  // They are handled, until the deadline, and acks that are to be confirmed are.
   nack,   // They are given back at once; handlers that have begun are waited for.
 };
 
@@ -105,7 +105,8 @@ class Subscriber {
   ~Subscriber();  // close(nack), and waits for handlers that have begun.
 
   // Ends deliveries, and settles or gives back what is here. False: handlers had not answered by
-  // the deadline; their messages come again. Idempotent.
+  // the deadline, and their messages come again; or, with drain, an ack was not confirmed by then
+  // (AckHandle::ack(done), confirm_acks). Idempotent.
   bool close(CloseHow how, TimePoint deadline);
 
   SubscriberCounts stats() const;

@@ -64,6 +64,7 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   void ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn);
   void nack_settled(const Held& held, SettleOutcome outcome);
   void sent();
+  void confirmed();
 
   // REQUIRES: mutex_ is held.
   bool is_settled() const { return desk_.outstanding_count() == 0 && sending_ == 0; }
@@ -78,10 +79,11 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   std::condition_variable work_;
   std::condition_variable settled_;
   HandlerDesk desk_;
-  std::size_t sending_ = 0;  // Answers on their way to the broker.
-  bool is_closing_ = false;  // Deliveries that still come are given back.
-  bool is_quiet_ = false;    // None will come.
-  bool is_ended_ = false;    // Nothing is settled any more.
+  std::size_t sending_ = 0;      // Answers on their way to the broker.
+  std::size_t unconfirmed_ = 0;  // Of them, acks whose outcome is waited for and has not been told.
+  bool is_closing_ = false;      // Deliveries that still come are given back.
+  bool is_quiet_ = false;        // None will come.
+  bool is_ended_ = false;        // Nothing is settled any more.
   SubscriberCounts stats_;
 
   WorkerSet workers_;

@@ -1,10 +1,8 @@
 // What is left of a broker: handles that outlive it, topics that are gone, options that changed.
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,32 +24,12 @@ using testing::ElementsAre;
 using testing_support::Background;
 using testing_support::BrokerRig;
 using testing_support::eventually;
+using testing_support::HangingDisk;
 using testing_support::kPatience;
 using testing_support::kSubscription;
 using testing_support::kTopic;
 using testing_support::StoreKind;
 using testing_support::Watchdog;
-
-// A disk that does not come back from a write until it is let go.
-class HangingDisk : public broker::StoreFaults {
- public:
-  ~HangingDisk() override { set_hanging(false); }
-  Commit on_commit(const broker::CommitBatch&) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !is_hanging_; });
-    return Commit::none;
-  }
-  void set_hanging(bool is_hanging) {
-    const std::lock_guard lock(mutex_);
-    is_hanging_ = is_hanging;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_hanging_ = false;
-};
 
 TEST(BrokerEndTest, ClosingWhileTheStoreHangsAnswersEverybodyAndSaysWhatItWaitsFor) {
   const Watchdog watchdog("ClosingWhileTheStoreHangsAnswersEverybodyAndSaysWhatItWaitsFor");

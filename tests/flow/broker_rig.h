@@ -13,8 +13,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unistd.h>
@@ -38,6 +40,27 @@ inline std::string name_of(const testing::TestParamInfo<StoreKind>& info) {
 
 inline const std::string kTopic = "projects/test/topics/orders";
 inline const std::string kSubscription = "projects/test/subscriptions/billing";
+
+// A disk that does not come back from a write until it is let go.
+class HangingDisk : public broker::StoreFaults {
+ public:
+  ~HangingDisk() override { set_hanging(false); }
+  Commit on_commit(const broker::CommitBatch&) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_hanging_; });
+    return Commit::none;
+  }
+  void set_hanging(bool is_hanging) {
+    const std::lock_guard lock(mutex_);
+    is_hanging_ = is_hanging;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_hanging_ = false;
+};
 
 class BrokerRig {
  public:

@@ -26,6 +26,7 @@ using testing_support::BrokerRig;
 using testing_support::data_of;
 using testing_support::eventually;
 using testing_support::Gates;
+using testing_support::HangingDisk;
 using testing_support::kSubscription;
 using testing_support::kTopic;
 using testing_support::StoreKind;
@@ -67,6 +68,7 @@ class BrokerSubscriberTest : public testing::Test {
   std::mutex mutex_;
   std::vector<std::string> seen_;
   std::vector<AckHandle> handles_;
+  HangingDisk disk_;
   BrokerRig rig_{StoreKind::memory};
 };
 
@@ -245,6 +247,29 @@ TEST_F(BrokerSubscriberTest, AfterADrainTheBrokerHasEveryAnswer) {
     EXPECT_TRUE(subscriber->close(CloseHow::drain, TimePoint::max()));
     ASSERT_EQ(rig_.stats().acked, round);
   }
+}
+
+TEST_F(BrokerSubscriberTest, ADrainHasEndedWhenTheConfirmedAcksAreStoredAndTold) {
+  rig_.set_faults(&disk_);
+  rig_.restart();
+  rig_.create();
+  auto subscriber = rig_.broker().subscribe_async(kSubscription, keeping());
+  ASSERT_TRUE(subscriber);
+  rig_.publish("k", {"1"});
+  const AckHandle handle = take_handle();
+  disk_.set_hanging(true);
+  std::atomic<int> confirmed = 0;
+  EXPECT_TRUE(handle.ack([&](const Status& status) { confirmed = status ? 1 : 2; }));
+  EXPECT_FALSE(subscriber->close(CloseHow::drain, TimePoint::min()));
+  std::atomic<int> known_at_end = 0;
+  Background closing([&] {
+    EXPECT_TRUE(subscriber->close(CloseHow::drain, TimePoint::max()));
+    known_at_end = confirmed.load();
+  });
+  EXPECT_EQ(confirmed, 0);
+  disk_.set_hanging(false);
+  ASSERT_TRUE(closing.finished());
+  EXPECT_EQ(known_at_end, 1);
 }
 
 TEST_F(BrokerSubscriberTest, ClosingWithNackGivesBackWhatHasNotBegun) {
