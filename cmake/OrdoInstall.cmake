@@ -22,6 +22,10 @@ file(RELATIVE_PATH ORDO_PC_PREFIX ${CMAKE_INSTALL_PREFIX}/${ordo_pkgconfig_dir}
 string(REGEX REPLACE "/$" "" ORDO_PC_PREFIX "${ORDO_PC_PREFIX}")
 configure_file(cmake/ordo.pc.in ordo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ordo.pc DESTINATION ${ordo_pkgconfig_dir})
+if(TARGET ordo::store_rocksdb)
+  configure_file(cmake/ordo-store-rocksdb.pc.in ordo-store-rocksdb.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/ordo-store-rocksdb.pc DESTINATION ${ordo_pkgconfig_dir})
+endif()
 
 if(TARGET ordo)  # ordo/app installs it
   add_dependencies(ordo_product ordo)
