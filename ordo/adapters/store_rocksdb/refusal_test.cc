@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <spawn.h>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -255,17 +256,19 @@ class RealFolder : public testing::Test {
 TEST_F(RealFolder, ASecondProcessIsToldWhichOneHasTheDirectory) {
   int ready[2];
   int end[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  ASSERT_EQ(::pipe(end), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(end[1]);
-    Result<std::unique_ptr<Store>> store = open_store(options_);
-    const char answer = store && (*store)->recover() ? 'y' : 'n';
-    char nothing = 0;
-    if (::write(ready[1], &answer, 1) == 1) static_cast<void>(::read(end[0], &nothing, 1));
-    ::_exit(0);
-  }
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(end, O_CLOEXEC), 0);
+  posix_spawn_file_actions_t pipes;
+  ASSERT_EQ(::posix_spawn_file_actions_init(&pipes), 0);
+  ASSERT_EQ(::posix_spawn_file_actions_adddup2(&pipes, end[0], STDIN_FILENO), 0);
+  ASSERT_EQ(::posix_spawn_file_actions_adddup2(&pipes, ready[1], STDOUT_FILENO), 0);
+  std::string program = ORDO_HOLDER_CHILD;
+  std::string directory = options_.directory;
+  char* const arguments[] = {program.data(), directory.data(), nullptr};
+  pid_t child = 0;
+  ASSERT_EQ(::posix_spawn(&child, program.c_str(), &pipes, nullptr, arguments, environ), 0);
+  ::posix_spawn_file_actions_destroy(&pipes);
+  ::close(std::exchange(ready[1], -1));  // Else its end would not be seen if it dies.
   char answer = 0;
   ASSERT_EQ(::read(ready[0], &answer, 1), 1);
   ASSERT_EQ(answer, 'y');
@@ -280,7 +283,7 @@ TEST_F(RealFolder, ASecondProcessIsToldWhichOneHasTheDirectory) {
   ::waitpid(child, nullptr, 0);
   const Result<std::unique_ptr<Store>> third = open_store(options_);
   EXPECT_TRUE(third) << third.error().message;
-  for (const int fd : {ready[0], ready[1], end[0]})
+  for (const int fd : {ready[0], end[0]})
     ::close(fd);
 }
 
