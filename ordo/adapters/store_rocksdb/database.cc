@@ -119,7 +119,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Database::family_settings(
   for (const char* name : kFamilies)
     families.emplace_back(name, small);
   families[kLogFamily].options = log;
-  for (const Family chained : {kIndexFamily, kStateFamily, kMetaFamily})
+  for (const std::uint32_t chained : {kIndexFamily, kStateFamily, kMetaFamily})
     families[chained].options.merge_operator = std::make_shared<ChainOperator>();
   return families;
 }
@@ -133,7 +133,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& given, M
     if (!listed.ok()) return error_of(listed, "cannot open the database in " + given.path);
     const bool has_spill =
         std::find(names.begin(), names.end(), kFamilies[kSpillFamily]) != names.end();
-    if (mode == Mode::read_only || !has_spill) families.pop_back();
+    if (!has_spill) families.pop_back();
   }
   std::unique_ptr<Database> database(new Database());
   rocksdb::DB* db = nullptr;

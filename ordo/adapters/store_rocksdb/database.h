@@ -34,13 +34,11 @@ struct DatabaseOptions {
 
 // The families in the order of their creation, which gives them these numbers in log files. That of
 // kSpillFamily is renewed at every start.
-enum Family : std::uint32_t {
-  kLogFamily = 1,
-  kIndexFamily,
-  kStateFamily,
-  kMetaFamily,
-  kSpillFamily
-};
+inline constexpr std::uint32_t kLogFamily = 1;
+inline constexpr std::uint32_t kIndexFamily = 2;
+inline constexpr std::uint32_t kStateFamily = 3;
+inline constexpr std::uint32_t kMetaFamily = 4;
+inline constexpr std::uint32_t kSpillFamily = 5;
 
 class Database {
  public:

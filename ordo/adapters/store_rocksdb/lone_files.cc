@@ -125,6 +125,7 @@ Result<RowChanges> LoneFiles::table_changes(const std::string& name) const {
   std::vector<std::string> names;
   if (done.ok()) done = rocksdb::DB::ListColumnFamilies(options, part(), &names);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.reserve(names.size());
   for (const std::string& family : names)
     families.emplace_back(family, families_[kMetaFamily].options);
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
@@ -199,7 +200,8 @@ Status remove_folder(rocksdb::Env& env, const std::string& path) {
   }
   for (const std::string& name : names) {
     if (name == "." || name == "..") continue;
-    const std::string file = path + "/" + name;
+    std::string file = path;
+    file.append("/").append(name);
     bool is_folder = false;
     if (env.IsDirectory(file, &is_folder).ok() && is_folder) {
       if (Status removed = remove_folder(env, file); !removed) return removed;

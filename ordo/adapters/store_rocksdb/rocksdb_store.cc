@@ -351,8 +351,8 @@ rocksdb::Status RocksdbStore::write_beside(rocksdb::WriteBatch& rows) {
   return written;
 }
 
-// What was written so far is on the disk. False: not, for want of space; or the disk failed, and the
-// store has too.
+// What was written so far is on the disk. False: not, for want of space; or the disk failed, and
+// the store has too.
 bool RocksdbStore::sync_log(const char* failed) {
   const std::lock_guard log_lock(log_mutex_);
   if (log_file_ == LogFile::full) return resume().has_value();
