@@ -272,8 +272,26 @@ Result<Catalog::Start> Catalog::recover(const Recovered& recovered, const Catalo
   for (const auto& [name, snapshot] : catalog.snapshots_) {
     if (!catalog.topics_.contains(snapshot.topic)) return lost(name);
   }
+  catalog.raise_counters(recovered);
   CommitBatch cleanup = leftovers(catalog, recovered);
   return Start{std::move(catalog), std::move(cleanup)};
+}
+
+// A repair may have lost the newest counters. No number is given twice all the same.
+void Catalog::raise_counters(const Recovered& recovered) {
+  const auto raise = [](std::uint32_t& next, std::uint32_t used) {
+    next = std::max(next, used + 1);
+  };
+  for (const auto& [number, topic] : topics_)
+    raise(counters_.next_topic, number.value());
+  for (const auto& [address, partition] : recovered.partitions)
+    raise(counters_.next_topic, address.topic.value());
+  for (const auto& [name, subscription] : subscriptions_)
+    raise(counters_.next_cursor, subscription.number.value());
+  for (const auto& [name, snapshot] : snapshots_)
+    raise(counters_.next_cursor, snapshot.number.value());
+  for (const auto& [key, value] : recovered.rows)
+    raise(counters_.next_cursor, key.cursor.value());
 }
 
 // Rows of cursors that do not exist, and partitions of topics that do not.

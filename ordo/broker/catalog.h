@@ -261,6 +261,7 @@ class Catalog {
   CatalogChange begin(std::string name);
   void edit(CatalogChange& change, Edit edit);
   void put_counters(CatalogChange& change) const;
+  void raise_counters(const Recovered& recovered);
   void perform(const Edit& edit);
   void put_rows(CommitBatch& rows, const Edit& edit) const;
 

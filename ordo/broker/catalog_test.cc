@@ -314,6 +314,25 @@ TEST_F(CatalogTest, WhatACrashLeftBehindIsCleanedUp) {
   EXPECT_EQ(std::get<EraseRows>(start->cleanup[1]).cursor, CursorNumber(9));
 }
 
+TEST_F(CatalogTest, NumbersAreNeverGivenTwiceNotEvenIfTheCountersWereLost) {
+  add_topic("orders");
+  apply(catalog_.create_topic({.name = topic("gone")}));
+  apply(catalog_.delete_topic(topic("gone")));
+  Recovered recovered;
+  recovered.catalog = rows_;
+  const auto next_number = [&] {
+    Result<Catalog::Start> start = Catalog::recover(recovered);
+    EXPECT_TRUE(start);
+    catalog_ = std::move(start->catalog);
+    apply(catalog_.create_topic({.name = topic("new")}));
+    return catalog_.get_topic(topic("new"))->number;
+  };
+  EXPECT_EQ(next_number(), TopicNumber(3)) << "the newest one was deleted before the restart";
+  std::erase_if(recovered.catalog, [](const auto& row) { return row.first.kind == kCountersKind; });
+  recovered.partitions[{TopicNumber(7), 0}];
+  EXPECT_EQ(next_number(), TopicNumber(8));
+}
+
 TEST_F(CatalogTest, ARowThatCannotBeReadIsNamed) {
   add_topic("orders");
   add_subscription("one", "orders");

@@ -80,7 +80,9 @@ struct Trim {  // Nobody needs messages below `before` any more: they may vanish
   PartitionAddress partition;
   Offset before;
 };
-struct ErasePartition {  // Messages and rows of every cursor in it.
+// Messages and rows of every cursor in it. REQUIRES: nothing is stored at that address ever after.
+// (Numbers of topics are never given twice.)
+struct ErasePartition {
   PartitionAddress partition;
 };
 

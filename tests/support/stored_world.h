@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,9 @@ class StoredWorld {
     std::map<broker::PartitionAddress, Partition> partitions;
     std::map<broker::RowKey, std::string> rows;
     std::map<broker::CatalogKey, std::string> catalog;
-    std::uint64_t next_id = 1;  // Not seen from outside, hence not compared.
+    // Not seen from outside, hence not compared.
+    std::uint64_t next_id = 1;
+    std::array<std::uint32_t, 3> topics{1, 1, 1};  // Of each partition; one that is erased is new.
 
     bool looks_like(const State& other) const {
       return partitions == other.partitions && rows == other.rows && catalog == other.catalog;
@@ -143,7 +146,8 @@ class StoredWorld {
   }
 
   broker::PartitionAddress some_partition() {
-    return {broker::TopicNumber(1), static_cast<std::uint32_t>(up_to(2))};
+    const auto index = static_cast<std::uint32_t>(up_to(2));
+    return {broker::TopicNumber(proposed_.topics.at(index)), index};
   }
   broker::RowKey some_row() {
     return {broker::CursorNumber(static_cast<std::uint32_t>(1 + up_to(1))), some_partition(),
@@ -170,8 +174,10 @@ class StoredWorld {
       const std::string value(up_to(100), 'c');
       proposed_.catalog[key] = value;
       batch.push_back(broker::PutCatalog{key, value});
-    } else {
+    } else if (choice < 19 || up_to(3) != 0) {
       add_trim(batch);
+    } else {
+      add_erase_partition(batch);
     }
   }
 
@@ -198,6 +204,14 @@ class StoredWorld {
       return row.first.cursor == key.cursor && row.first.partition == key.partition;
     });
     batch.push_back(broker::EraseRows{key.cursor, key.partition});
+  }
+
+  void add_erase_partition(broker::CommitBatch& batch) {
+    const broker::PartitionAddress address = some_partition();
+    proposed_.partitions.erase(address);
+    std::erase_if(proposed_.rows, [&](const auto& row) { return row.first.partition == address; });
+    ++proposed_.topics.at(address.index);
+    batch.push_back(broker::ErasePartition{address});
   }
 
   void add_trim(broker::CommitBatch& batch) {
