@@ -329,8 +329,9 @@ Result<SubscriptionStats> Broker::subscription_stats(const std::string& subscrip
   if (!found) return found.error();
   SubscriptionStats sum;
   sum.subscription = (*found)->number;
-  const auto replies = broker::ask_all<broker::StatsReply>((*found)->topic->hosts,
-                                                           [] { return broker::AskStats{}; });
+  const auto replies = broker::ask_all<broker::StatsReply>((*found)->topic->hosts, [] {
+    return broker::AskStats{{}, true};
+  });
   for (const broker::StatsReply& reply : replies) {
     for (const SubscriptionStats& part : reply.stats.subscriptions) {
       if (part.subscription == sum.subscription) add(sum, part);

@@ -218,7 +218,7 @@ Result<std::shared_ptr<ConsumerDesk>> BrokerCore::open_consumer(
 BrokerStats BrokerCore::stats() {
   BrokerStats stats;
   const std::vector<std::shared_ptr<PartitionHost>> hosts = switchboard_.all();
-  for (const StatsReply& reply : ask_all<StatsReply>(hosts, [] { return AskStats{}; }))
+  for (const StatsReply& reply : ask_all<StatsReply>(hosts, [] { return AskStats{{}, true}; }))
     stats.memory_bytes += reply.stats.memory_bytes;
   stats.topics = directory_.topics().size();
   stats.subscriptions = directory_.subscriptions().size();

@@ -21,7 +21,7 @@ ConsumerDesk::ConsumerDesk(ConsumerNumber number, CursorNumber subscription, Hos
 
 void ConsumerDesk::open() {
   for (const auto& host : hosts_) {
-    Posted posted{OpenConsumer{number_, subscription_, ack_deadline_}};
+    Posted posted{OpenConsumer{number_, subscription_, ack_deadline_, events_.quiet != nullptr}};
     posted.consumer = shared_from_this();
     if (events_.quiet) posted.after = [self = shared_from_this()] { self->opened(); };
     host->post(std::move(posted));

@@ -1,16 +1,17 @@
 // Consumers: who takes the deliveries of a subscription in a partition, and how much each may hold.
 //
-//   std::uint32_t index = consumers.open(number, deadline);
-//   consumers.grant(index, 100, 1 << 20);
-//   if (consumers.any_available()) { index = consumers.next(); consumers.use(index, size); }
+//   std::uint32_t index = consumers.open(open);
+//   consumers.grant(index, 100, 1 << 20, now);
+//   if (consumers.any_available()) { index = consumers.next(); consumers.use(index, size, now); }
 //   consumers.take_dry([&](Consumer& consumer) { ask for credit });
 //
 // A consumer with credit is available; they take turns. One without is dry until it has been asked
-// whether it wants more (WantCredit) and then silent until it is granted some.
+// whether it wants more (WantCredit), the one that was served longest ago first, and then silent
+// until it is granted some.
 //
 // Threads: one owner.
 // Bounds:  one record for each consumer that is open or holds leases.
-// Cost:    O(1) each; one hash lookup by number.
+// Cost:    O(1) each; one hash lookup by number. To become dry: O(dry ones served later).
 #pragma once
 
 #include <chrono>
@@ -40,7 +41,9 @@ struct Consumer {
   std::uint32_t previous = kNoIndex;
   Place place = Place::none;
   bool is_open = false;
-  std::uint32_t waiting_lanes = 0;  // Lanes that only this one may go on with.
+  bool returns_at_once = false;
+  std::uint64_t served = 0;  // Rises with every delivery to anybody: when it had its last one.
+  TimePoint credit_since;    // Of the last grant or delivery.
   std::uint64_t lease_count = 0;
   std::uint64_t released_messages = 0;  // Leases that ended in this step.
   std::uint64_t released_bytes = 0;
@@ -58,16 +61,16 @@ class Consumers {
   Consumers& operator=(const Consumers&) = delete;
 
   // REQUIRES: no consumer of this number is open.
-  std::uint32_t open(ConsumerNumber number, std::optional<std::chrono::nanoseconds> ack_deadline);
+  std::uint32_t open(const OpenConsumer& open);
   // kNoIndex: not open.
   std::uint32_t find(ConsumerNumber number) const;
 
   Consumer& operator[](std::uint32_t index) { return consumers_[index]; }
   const Consumer& operator[](std::uint32_t index) const { return consumers_[index]; }
 
-  void grant(std::uint32_t index, std::uint64_t messages, std::uint64_t bytes);
+  void grant(std::uint32_t index, std::uint64_t messages, std::uint64_t bytes, TimePoint now);
   // Of one message. When messages or bytes are used up the rest of the other is void.
-  void use(std::uint32_t index, std::size_t bytes);
+  void use(std::uint32_t index, std::size_t bytes, TimePoint now);
   void take_credit(std::uint32_t index);  // All of it.
 
   // It takes nothing any more; its record goes with its last lease.
@@ -76,7 +79,8 @@ class Consumers {
   void end_lease(std::uint32_t index);
 
   bool any_available() const { return available_.first != kNoIndex; }
-  bool any_dry() const { return dry_.first != kNoIndex; }
+  bool any_unlimited() const { return unlimited_count_ > 0; }               // And available.
+  bool any_limited() const { return unlimited_count_ < available_count_; }  // The same.
   bool is_available(std::uint32_t index) const {
     return index != kNoIndex && consumers_[index].place == Consumer::Place::available;
   }
@@ -133,6 +137,9 @@ class Consumers {
   std::unordered_map<ConsumerNumber, std::uint32_t> by_number_;
   Row available_;
   Row dry_;
+  std::size_t available_count_ = 0;
+  std::size_t unlimited_count_ = 0;  // Of the available ones.
+  std::uint64_t served_ = 0;
 };
 
 }  // namespace ordo::broker

@@ -36,13 +36,15 @@ void CursorJournal::raise_delivered_below(Offset offset) {
   wish(TimePoint{});
 }
 
-void CursorJournal::put_hold(const std::string& key, Offset offset, LaneHold hold) {
-  rows_[Name{RowKind::held_lane, offset.value(), key}] = static_cast<std::uint64_t>(hold);
+void CursorJournal::put_hold(const HeldLaneRow& held) {
+  const RowKey key = hold_key(owner_, held);
+  rows_[Name{RowKind::held_lane, key.position, key.text}] = hold_value(held);
   wish(TimePoint{});
 }
 
-void CursorJournal::erase_hold(const std::string& key, Offset offset) {
-  rows_[Name{RowKind::held_lane, offset.value(), key}] = std::nullopt;
+void CursorJournal::erase_hold(const HeldLaneRow& held) {
+  const RowKey key = hold_key(owner_, held);
+  rows_[Name{RowKind::held_lane, key.position, key.text}] = std::nullopt;
   wish(TimePoint{});
 }
 
@@ -142,10 +144,13 @@ std::vector<Effect> CursorJournal::give_up(const Error& reason) {
   return replies;
 }
 
-CommitBatch CursorJournal::replacement(const AckedIntervals& acked) const {
+CommitBatch CursorJournal::replacement(const AckedIntervals& acked,
+                                       const std::vector<HeldLaneRow>& holds) const {
   CommitBatch batch;
   batch.emplace_back(EraseRows{ORDO_BUG(24) ? CursorNumber(~0u) : owner_.cursor, owner_.partition});
   acked.append_all_rows(owner_, batch);
+  for (const HeldLaneRow& held : holds)
+    batch.emplace_back(PutRow{hold_key(owner_, held), encode_number(hold_value(held))});
   return batch;
 }
 

@@ -66,8 +66,8 @@ class CursorJournal {
   Offset delivered_below() const { return delivered_below_; }  // Durably.
   Offset delivered_below_wanted() const { return delivered_below_wanted_; }
 
-  void put_hold(const std::string& key, Offset offset, LaneHold hold);
-  void erase_hold(const std::string& key, Offset offset);
+  void put_hold(const HeldLaneRow& held);
+  void erase_hold(const HeldLaneRow& held);
 
   // Commits what is due, unless a commit is under way.
   void flush(PartitionCommon& common, Step& step);
@@ -75,14 +75,14 @@ class CursorJournal {
                  std::vector<StoredAttempts>& stored);
   std::optional<TimePoint> next_due() const;
 
-  // A seek: all rows are replaced by those of `acked`. What was under way is void, and replies that
-  // wait go out with the seek.
+  // A seek: all rows are replaced by those of `acked` and of the lanes that stay held. What was
+  // under way is void, and replies that wait go out with the seek.
   std::vector<Effect> abandon();
   // The subscription is gone: all replies that wait, saying so.
   std::vector<Effect> give_up(const Error& reason);
   // Those that came meanwhile.
   std::vector<Effect> take_replies() { return std::exchange(replies_, {}); }
-  CommitBatch replacement(const AckedIntervals& acked) const;
+  CommitBatch replacement(const AckedIntervals& acked, const std::vector<HeldLaneRow>& holds) const;
   void replace(AckedIntervals acked);
 
  private:

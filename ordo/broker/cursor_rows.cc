@@ -21,6 +21,15 @@ std::optional<std::uint64_t> decode_number(std::string_view bytes) {
   return detail::load_little_endian(bytes.data(), 8);
 }
 
+RowKey hold_key(const RowOwner& owner, const HeldLaneRow& held) {
+  return row_key(owner, RowKind::held_lane, held.key.empty() ? held.offset.value() : 0, held.key);
+}
+
+std::uint64_t hold_value(const HeldLaneRow& held) {
+  const auto hold = static_cast<std::uint64_t>(held.hold);
+  return held.key.empty() ? hold : hold | (held.offset.value() << 8);
+}
+
 CursorState read_cursor_rows(const std::map<RowKey, std::string>& rows, const RowOwner& owner) {
   CursorState state;
   const RowKey first{owner.cursor, owner.partition, 0, 0, {}};
@@ -40,8 +49,9 @@ CursorState read_cursor_rows(const std::map<RowKey, std::string>& rows, const Ro
         state.delivered_below = Offset(*value);
         break;
       case RowKind::held_lane:
-        state.held.push_back(
-            HeldLaneRow{key.text, Offset(key.position), static_cast<LaneHold>(*value)});
+        state.held.push_back(HeldLaneRow{key.text,
+                                         Offset(key.text.empty() ? key.position : *value >> 8),
+                                         static_cast<LaneHold>(*value & 0xff)});
         break;
     }
   }

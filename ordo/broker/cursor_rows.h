@@ -7,7 +7,8 @@
 //   1 acked      position = begin of an interval of settled offsets (0 for the prefix), value = end
 //   2 attempts   position = offset, value = how often it may have been delivered
 //   3 delivered  value = an offset: nothing at or above it has been delivered
-//   4 held lane  text = key (or position = offset of a message without one), value = LaneHold
+//   4 held lane  text = key (or position = offset of a message without one), value = LaneHold in
+//                the lowest byte, above it the offset of the head it is held for (0: for none)
 //
 // Rows are only ever added to by settling, so any mix of old and new ones is sound: their union is
 // what is settled.
@@ -29,8 +30,15 @@ namespace ordo::broker {
 
 enum class RowKind : std::uint8_t { acked = 1, attempts = 2, delivered = 3, held_lane = 4 };
 
-// Why a lane is out of service. Parked and paused ones are written down.
-enum class LaneHold : std::uint8_t { none = 0, parked = 1, paused = 2, dead_letter_gone = 3 };
+// Why a lane is out of service. Parked and paused ones are written down, and those of a key whose
+// head cannot be read.
+enum class LaneHold : std::uint8_t {
+  none = 0,
+  parked = 1,
+  paused = 2,
+  dead_letter_gone = 3,
+  data_loss = 4,
+};
 
 // Whose rows: a cursor in a partition.
 struct RowOwner {
@@ -45,9 +53,13 @@ std::optional<std::uint64_t> decode_number(std::string_view bytes);
 
 struct HeldLaneRow {
   std::string key;  // Empty: a message without key.
-  Offset offset;    // Of that message.
+  Offset offset;    // Of that message, or of the head that the key is held for; 0: of none.
   LaneHold hold = LaneHold::none;
 };
+
+// The row that says so.
+RowKey hold_key(const RowOwner& owner, const HeldLaneRow& held);
+std::uint64_t hold_value(const HeldLaneRow& held);
 
 // What the rows of one cursor in one partition say.
 struct CursorState {

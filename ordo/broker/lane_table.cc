@@ -18,7 +18,12 @@ void LaneList::push_back(std::uint32_t index) {
 void LaneList::move_to_front(std::uint32_t index) {
   if (first_ == index) return;
   remove(index);
+  push_front(index);
+}
+
+void LaneList::push_front(std::uint32_t index) {
   Lane& lane = lanes_[index];
+  ORDO_CHECK(lane.list == nullptr);
   lane.list = this;
   lane.previous = kNoIndex;
   lane.next = first_;
@@ -60,6 +65,7 @@ void LaneTable::erase(std::uint32_t index) {
   lane.consumer = kNoIndex;
   lane.phase = LanePhase::open;
   lane.hold = LaneHold::none;
+  lane.held_for = Offset(0);
   lane.last_failure = Failure::none;
   --lane_count_;
   lanes_.release(index);

@@ -53,8 +53,8 @@ struct Item {
   std::uint32_t place = 0;  // Among the deadlines, while leased.
   std::uint32_t consumer = kNoIndex;
   std::uint32_t size = 0;
-  std::uint32_t deliveries = 0;       // Made, or maybe made before a restart.
-  std::uint32_t asked_attempts = 0;   // Deliveries up to this one are being written down,
+  std::uint32_t deliveries = 0;      // Attempts: made and not lost, or maybe made before a restart.
+  std::uint32_t asked_attempts = 0;  // Deliveries up to this one are being written down,
   std::uint32_t stored_attempts = 0;  // and up to this one they are.
   std::uint32_t failures = 0;         // Nacks and expiries.
   TimePoint failing_since;            // Valid when it has failures.
@@ -79,6 +79,7 @@ struct Lane {
   std::uint32_t consumer = kNoIndex;  // The last one it was delivered to.
   LanePhase phase = LanePhase::open;
   LaneHold hold = LaneHold::none;
+  Offset held_for;  // The head that it is parked for, or that cannot be read; 0: none.
   Failure last_failure = Failure::none;
   bool is_taken = false;          // Exists.
   bool is_chunk_loading = false;  // A chunk of its tail is being read.
@@ -100,6 +101,7 @@ class LaneList {
 
   // REQUIRES: the lane is in no list.
   void push_back(std::uint32_t lane);
+  void push_front(std::uint32_t lane);
   // REQUIRES: the lane is in this list.
   void move_to_front(std::uint32_t lane);
   void remove(std::uint32_t lane);
@@ -127,6 +129,8 @@ class LaneTable {
 
   // REQUIRES: `key` has no lane. An empty key: a lane no key leads to.
   std::uint32_t open(std::uint32_t hash, std::string_view key, TimePoint now);
+  // It is another lane for whoever remembers its serial.
+  void renew_serial(std::uint32_t lane) { lanes_[lane].serial = next_serial_++; }
   // REQUIRES: the lane has no items, an empty tail, and is in no list.
   void erase(std::uint32_t lane);
 

@@ -248,10 +248,10 @@ void Partition::Core::on(OpenConsumer&& input, Step& step) {
   subscription->open_consumer(input);
 }
 
-void Partition::Core::on(GrantCredit&& input, Step&) {
+void Partition::Core::on(GrantCredit&& input, Step& step) {
   const auto consumer = consumers_.find(input.consumer);
   if (consumer == consumers_.end()) return;
-  if (Subscription* subscription = touch(consumer->second)) subscription->grant(input);
+  if (Subscription* subscription = touch(consumer->second)) subscription->grant(input, step);
 }
 
 void Partition::Core::on(CloseConsumer&& input, Step& step) {
@@ -293,6 +293,10 @@ void Partition::Core::on(ReadDone&& input, Step& step) {
   ORDO_CHECK(use.has_value());
   if (use->kind == TicketUse::Kind::read_snapshot) {
     snapshot_read(use->serial, input.result, step);
+    return;
+  }
+  if (use->kind == TicketUse::Kind::read_stats) {
+    stats_read(*use, input.result, step);
     return;
   }
   Subscription* subscription = touch(use->cursor);

@@ -50,6 +50,10 @@ class Partition::Core {
     CursorNumber snapshot;
     WallTime oldest_unacked = WallTime::max();
   };
+  struct PendingStats {
+    StatsReply reply;
+    std::size_t reads = 0;  // Under way.
+  };
   struct PendingSeek {
     RequestNumber request;
     CursorNumber subscription;
@@ -107,6 +111,7 @@ class Partition::Core {
   void snapshot_read(std::uint64_t serial, const Result<ReadBatches>& result, Step& step);
   void snapshot_committed(std::uint64_t serial, const std::optional<Error>& error, Step& step);
   void house_keep(CommitOp op, Step& step);
+  void stats_read(const TicketUse& use, const Result<ReadBatches>& result, Step& step);
 
   PartitionCommon common_;
   std::optional<std::chrono::nanoseconds> topic_retention_;
@@ -121,6 +126,7 @@ class Partition::Core {
   std::unordered_map<ConsumerNumber, CursorNumber> consumers_;
   std::map<CursorNumber, AckedIntervals> snapshots_;
   std::map<std::uint64_t, PendingSnapshot> pending_snapshots_;
+  std::map<std::uint64_t, PendingStats> pending_stats_;
   std::map<std::uint64_t, PendingSeek> pending_seeks_;  // Wait for their FindTime.
   std::deque<PendingSeek> waiting_seeks_;               // Wait for their subscription.
   std::uint64_t last_serial_ = 0;

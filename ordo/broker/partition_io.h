@@ -80,6 +80,9 @@ struct OpenConsumer {
   CursorNumber subscription;
   std::optional<std::chrono::nanoseconds>
       ack_deadline;  // Of a stream: overrides the subscription's.
+  // Credit that is of no use comes back at once. Else, beside a consumer that is unlimited, it is
+  // kept for a second after its last use: the two take turns.
+  bool returns_at_once = false;
 };
 // Room for so many messages and bytes, of one who has no credit here: it began without, or has said
 // WantCredit or ReturnCredit. Bytes may overshoot by one message. When either is used up the credit
@@ -165,7 +168,12 @@ struct RetainTopic {
   std::optional<std::chrono::nanoseconds> retention;
 };
 
-// Operator verbs on one key of a subscription. Answer: VerbReply.
+// Operator verbs on one key of a subscription. Answer: VerbReply, when what it did is durable.
+//   pause             nothing more of the key is delivered until it is resumed, whatever happens
+//   resume            ends a pause or a park; what cannot be read or dead-lettered is tried again
+//   skip_head         gives the head up, and with an empty key all that cannot be read beside it
+//   dead_letter_head  the head goes to the dead-letter topic; a key that is paused stays so
+// An empty key: the oldest message without one that is out of service.
 struct OperateKey {
   enum class Verb : std::uint8_t { pause, resume, skip_head, dead_letter_head };
   RequestNumber request;
@@ -173,7 +181,8 @@ struct OperateKey {
   std::string key;
   Verb verb = Verb::pause;
 };
-// Answer: BlockedKeysReply: those whose head has waited longest first.
+// Answer: BlockedKeysReply: keys, and messages that cannot be read; those whose head has waited
+// longest first.
 struct ListBlockedKeys {
   RequestNumber request;
   CursorNumber subscription;
@@ -182,6 +191,9 @@ struct ListBlockedKeys {
 // Answer: StatsReply.
 struct AskStats {
   RequestNumber request;
+  // Publish times that are not in memory are read first. Else the answer comes at once, and has no
+  // oldest_unacked where it is not known.
+  bool may_read = false;
 };
 
 using Input =
@@ -303,9 +315,10 @@ enum class BlockReason : std::uint8_t {
   paused,            // By an operator.
   dead_letter_gone,  // Should be dead-lettered, but the topic is gone.
   storing,           // A commit must end first.
+  data_loss,         // What is stored of it cannot be read.
 };
 struct BlockedKey {
-  std::string key;
+  std::string key;  // Empty: messages that cannot be read, so that their keys are not known.
   Offset head_offset;
   MessageId head_id;
   std::uint32_t attempts = 0;
@@ -339,6 +352,8 @@ struct SubscriptionStats {
   std::uint64_t parked_lanes = 0;
   std::uint64_t unread = 0;  // Stored, not yet looked at.
   std::uint64_t acked_intervals = 0;
+  // When the oldest message that is not settled was published; none: all are, or it cannot be read.
+  // One that a filter will keep out counts until the subscription has come to it.
   std::optional<WallTime> oldest_unacked;
 };
 struct PartitionStats {

@@ -170,20 +170,21 @@ TEST(MessageCacheTest, TheOldestGoWhenTheBytesAreUsedUp) {
 
 TEST(ConsumersTest, CreditEndsWhenEitherPartIsUsedUp) {
   Consumers consumers;
-  const std::uint32_t one = consumers.open(ConsumerNumber(1), std::nullopt);
-  consumers.grant(one, 10, 100);
-  consumers.use(one, 60);
+  const std::uint32_t one = consumers.open({ConsumerNumber(1), CursorNumber(1), std::nullopt});
+  consumers.grant(one, 10, 100, {});
+  consumers.use(one, 60, {});
   EXPECT_TRUE(consumers.is_available(one));
-  consumers.use(one, 60);
+  consumers.use(one, 60, {});
   EXPECT_FALSE(consumers.is_available(one));
   EXPECT_EQ(consumers[one].messages, 0);
-  EXPECT_TRUE(consumers.any_dry());
+  EXPECT_FALSE(consumers.any_limited());
 }
 
 TEST(ConsumersTest, AvailableConsumersTakeTurns) {
   Consumers consumers;
   for (std::uint64_t number = 1; number <= 3; ++number)
-    consumers.grant(consumers.open(ConsumerNumber(number), std::nullopt), 10, 100);
+    consumers.grant(consumers.open({ConsumerNumber(number), CursorNumber(1), std::nullopt}), 10,
+                    100, {});
   std::vector<std::uint64_t> turns;
   for (int i = 0; i < 6; ++i)
     turns.push_back(consumers[consumers.next()].number.value());

@@ -261,21 +261,21 @@ TEST(PartitionTroubleTest, CreditIsReturnedWhileTheLogCannotBeRead) {
   class Unreadable final : public StoreFaults {
    public:
     std::optional<Error> on_read(PartitionAddress, Offset) override {
-      if (!is_damaged) return std::nullopt;
-      return Error{ErrorCode::data_loss, "damaged"};
+      if (!fails) return std::nullopt;
+      return Error{ErrorCode::unavailable, "the read failed"};
     }
-    bool is_damaged = false;
+    bool fails = false;
   } faults;
   PartitionRig rig({}, &faults);
   rig.subscribe(ordered());
   rig.publish("", {"1"});
   rig.restart();
-  faults.is_damaged = true;
+  faults.fails = true;
   rig.consume(5, 1'000'000);
   EXPECT_EQ(rig.take<ReturnCredit>().size(), 1u);
   rig.pass(3s);
   EXPECT_EQ(rig.take<ReturnCredit>().size(), 3u);
-  faults.is_damaged = false;
+  faults.fails = false;
   rig.pass(1s);
   EXPECT_EQ(rig.texts(), "1");
 }

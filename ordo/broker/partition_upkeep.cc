@@ -211,13 +211,15 @@ void Partition::Core::on(TakeSnapshot&& input, Step& step) {
 void Partition::Core::snapshot_read(std::uint64_t serial, const Result<ReadBatches>& result,
                                     Step& step) {
   PendingSnapshot& pending = pending_snapshots_.at(serial);
-  if (!result) {
+  if (!result && result.error().code != ErrorCode::data_loss) {
     step.emit(SnapshotTaken{pending.request, result.error(), WallTime::max()});
     snapshots_.erase(pending.snapshot);
     pending_snapshots_.erase(serial);
     return;
   }
-  if (!result->batches.empty()) pending.oldest_unacked = result->batches.front()->publish_time;
+  // Of what cannot be read any more the time is not known, and counts as now.
+  if (result && !result->batches.empty())
+    pending.oldest_unacked = result->batches.front()->publish_time;
   commit_snapshot(serial, step);
 }
 
@@ -260,11 +262,41 @@ void Partition::Core::on(AskStats&& input, Step& step) {
   stats.published = published_;
   stats.publish_failures = publish_failures_;
   stats.memory_bytes = common_.cache.bytes() + common_.tails.in_memory_bytes() + pending_bytes_;
+  const std::uint64_t serial = ++last_serial_;
+  PendingStats pending;
   for (const auto& [number, subscription] : subscriptions_) {
     stats.memory_bytes += subscription->memory_bytes();
     stats.subscriptions.push_back(subscription->stats());
+    const Offset low_water = subscription->acked().low_water();
+    if (!input.may_read || low_water >= common_.end || stats.subscriptions.back().oldest_unacked)
+      continue;
+    ++pending.reads;
+    const TicketNumber ticket =
+        common_.tickets.issue({TicketUse::Kind::read_stats, number, kNoIndex, serial, low_water});
+    step.emit(Read{ticket, low_water, 1, common_.options.read_bytes_max});
   }
-  step.emit(StatsReply{input.request, std::move(stats)});
+  pending.reply = {input.request, std::move(stats)};
+  if (pending.reads > 0) {
+    pending_stats_.emplace(serial, std::move(pending));
+  } else {
+    step.emit(std::move(pending.reply));
+  }
+}
+
+void Partition::Core::stats_read(const TicketUse& use, const Result<ReadBatches>& result,
+                                 Step& step) {
+  const auto found = pending_stats_.find(use.serial);
+  PendingStats& pending = found->second;
+  if (result && !result->batches.empty()) {
+    const WallTime time = result->batches.front()->publish_time;
+    for (SubscriptionStats& stats : pending.reply.stats.subscriptions) {
+      if (stats.subscription == use.cursor) stats.oldest_unacked = time;
+    }
+    if (Subscription* subscription = find(use.cursor)) subscription->learn_oldest(use.offset, time);
+  }
+  if (--pending.reads > 0) return;
+  step.emit(std::move(pending.reply));
+  pending_stats_.erase(found);
 }
 
 }  // namespace ordo::broker

@@ -283,12 +283,12 @@ TEST(PartitionReadTest, KeysThatGoOnSideBySideShareTheirReads) {
   EXPECT_LT(rig.count_of_reads(), 2'000u);
 }
 
-TEST(PartitionReadTest, AMessageThatCannotBeReadIsTriedAgainAndNothingOvertakesIt) {
+TEST(PartitionReadTest, AReadThatFailedIsTriedAgainAndNothingOvertakesItsMessage) {
   struct Faults : StoreFaults {
     bool fails = false;
     std::optional<Error> on_read(PartitionAddress, Offset) override {
       if (!fails) return std::nullopt;
-      return Error{ErrorCode::data_loss, "checksum"};
+      return Error{ErrorCode::unavailable, "the read failed"};
     }
   } faults;
   PartitionOptions options;

@@ -15,7 +15,6 @@ Subscription::Subscription(SubscriptionSetup setup, PartitionCommon& common,
       journal_(RowOwner{setup_.subscription, common.address}, AckedIntervals(state, common.first),
                state.delivered_below),
       ready_(lanes_),
-      waiting_(lanes_),
       cursor_(journal_.acked().low_water()),
       earlier_attempts_(state.attempts),
       earlier_delivered_below_(std::min(state.delivered_below, common.end)) {
@@ -50,22 +49,14 @@ void Subscription::detach(const Error& reason, Step& step) {
 }
 
 void Subscription::open_consumer(const OpenConsumer& open) {
-  consumers_.open(open.consumer, open.ack_deadline);
+  consumers_.open(open);
 }
 
-void Subscription::grant(const GrantCredit& grant) {
+void Subscription::grant(const GrantCredit& grant, Step& step) {
   const std::uint32_t index = consumers_.find(grant.consumer);
   if (index == kNoIndex) return;
-  consumers_.grant(index, grant.messages, grant.bytes);
-  if (consumers_[index].waiting_lanes == 0) return;
-  for (std::uint32_t lane = waiting_.front(); lane != kNoIndex;) {
-    const std::uint32_t next = lanes_[lane].next;
-    if (lanes_[lane].consumer == index) {
-      unlist(lane);
-      list_ready(lane);
-    }
-    lane = next;
-  }
+  consumers_.grant(index, grant.messages, grant.bytes, step.now.steady);
+  if (!waiting_for(index).empty()) woken_.push_back(index);
 }
 
 void Subscription::close_consumer(const CloseConsumer& close, Step& step) {
@@ -105,22 +96,50 @@ void Subscription::release_leases_of(std::uint32_t consumer, bool untouched_only
 
 void Subscription::pump(Step& step) {
   if (!seek_ || ORDO_BUG(2)) deliver_all(step);
+  const bool has_delivered = !outboxes_.empty();
   send_released(step);
   for (const std::uint32_t index : outboxes_)
     send_outbox(consumers_[index], step);
   outboxes_.clear();
-  balance_credit(step);
+  balance_credit(has_delivered, step);
   if (!seek_) journal_.flush(common_, step);
 }
 
 void Subscription::deliver_all(Step& step) {
   while (consumers_.any_available() && has_lease_room()) {
+    if (!woken_.empty()) wake_one();
     if (!ready_.empty()) {
       if (!deliver_ready(step)) return;
     } else if (!route_next(step)) {
       return;
     }
   }
+}
+
+// The first of the lanes that waited for a consumer which has credit again is the next.
+void Subscription::wake_one() {
+  while (!woken_.empty()) {
+    const std::uint32_t consumer = woken_.front();
+    LaneList& waiting = waiting_for(consumer);
+    if (consumers_.is_available(consumer) && !waiting.empty()) {
+      const std::uint32_t lane = waiting.front();
+      unlist(lane);
+      ready_.push_front(lane);
+      return;
+    }
+    if (!waiting.empty()) waited_for_.push_back(consumer);
+    woken_.pop_front();
+  }
+}
+
+// Those whose credit is used up again, or that no lane waits for.
+void Subscription::drop_woken() {
+  std::erase_if(woken_, [this](std::uint32_t consumer) {
+    if (waiting_for(consumer).empty()) return true;
+    if (consumers_.is_available(consumer)) return false;
+    waited_for_.push_back(consumer);
+    return true;
+  });
 }
 
 // Delivers the next message of the lane that waited longest, or finds out what it waits for.
@@ -178,11 +197,16 @@ bool Subscription::may_deliver_now(std::uint32_t lane, std::uint32_t index, bool
   return false;
 }
 
+// The last one it was delivered to is preferred, unless that has much more to do than the one whose
+// turn it is. kNoIndex: the one that holds the rest of its window has no credit.
 std::uint32_t Subscription::choose_consumer(std::uint32_t lane) {
   const std::uint32_t last = lanes_[lane].consumer;
-  if (consumers_.is_available(last)) return last;
-  if (lanes_[lane].leased_count > 0 && !ORDO_BUG(8)) return kNoIndex;
-  return consumers_.next();
+  const bool is_available = consumers_.is_available(last);
+  if (lanes_[lane].leased_count > 0 && !ORDO_BUG(8)) return is_available ? last : kNoIndex;
+  const std::uint32_t next = consumers_.next();
+  const bool is_busy =
+      is_available && consumers_[last].lease_count > 2 * consumers_[next].lease_count + 1;
+  return is_available && !is_busy ? last : next;
 }
 
 void Subscription::deliver(std::uint32_t index, const Message& message, std::uint32_t consumer,
@@ -191,12 +215,13 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
   Lane& lane = lanes_[item.lane];
   Consumer& taker = consumers_[consumer];
   item.fence = Fence(((ORDO_BUG(21) ? 0 : common_.start_number) << 40) | ++fence_counter_);
-  item.id = message.id();
   item.size = static_cast<std::uint32_t>(message.size());
   item.is_leased = true;
   item.is_touched = false;
   item.consumer = consumer;
-  if (item.deliveries++ > 0) ++counts_.redeliveries;
+  if (item.deliveries > 0 || item.id != MessageId()) ++counts_.redeliveries;
+  ++item.deliveries;
+  item.id = message.id();
   ++counts_.deliveries;
   --counts_.waiting;
   ++counts_.leased;
@@ -207,7 +232,7 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
                        std::chrono::milliseconds(ORDO_BUG(27) ? 1'000 : 0),
                    index, lease_moved());
   consumers_.begin_lease(consumer);
-  consumers_.use(consumer, item.size);
+  consumers_.use(consumer, item.size, step.now.steady);
   if (taker.outbox.empty()) outboxes_.push_back(consumer);
   taker.outbox_bytes += item.size;
   taker.outbox.push_back(
@@ -236,19 +261,33 @@ void Subscription::send_released(Step& step) {
   released_.clear();
 }
 
-// Asks for credit where it is wanted, and returns what is of no use here.
-void Subscription::balance_credit(Step& step) {
+// Asks for credit where it is wanted, and returns what is of no use here. Beside an unlimited
+// consumer nothing is ever left over: there the others are asked when it was given something.
+void Subscription::balance_credit(bool has_delivered, Step& step) {
   const auto ask = [&](Consumer& consumer) { step.emit(WantCredit{consumer.number}); };
-  const bool has_more = !seek_ && has_lease_room() && (!ready_.empty() || can_read_on());
-  if (has_more && !consumers_.any_available()) consumers_.take_dry(ask);
+  if (!woken_.empty()) drop_woken();
+  const bool has_more =
+      !seek_ && has_lease_room() && (!ready_.empty() || !woken_.empty() || can_read_on());
+  if ((has_more && !consumers_.any_available()) || (has_delivered && consumers_.any_unlimited()))
+    consumers_.take_dry(ask);
   for (const std::uint32_t consumer : waited_for_) {
     if (consumers_[consumer].is_open) consumers_.take_dry(consumer, ask);
   }
   waited_for_.clear();
-  if (has_more || is_reading_ || loads_ > 0) return;
+  credit_due_.reset();
+  if (has_more || is_reading_ || loads_ > 0 || !consumers_.any_limited()) return;
+  return_credit(step);
+}
+
+void Subscription::return_credit(Step& step) {
   consumers_.for_each_available([&](std::uint32_t index) {
     const Consumer& consumer = consumers_[index];
     if (consumer.is_unlimited()) return;
+    const TimePoint due = consumer.credit_since + kCreditTime;
+    if (consumers_.any_unlimited() && !consumer.returns_at_once && due > step.now.steady) {
+      if (!credit_due_ || due < *credit_due_) credit_due_ = due;
+      return;
+    }
     step.emit(ReturnCredit{consumer.number, static_cast<std::uint64_t>(consumer.messages),
                            static_cast<std::uint64_t>(consumer.bytes)});
     consumers_.take_credit(index);

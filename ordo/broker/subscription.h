@@ -3,7 +3,7 @@
 //
 //   Subscription subscription(setup, common, state, now);
 //   subscription.open_consumer(open);
-//   subscription.grant(grant);
+//   subscription.grant(grant, step);
 //   subscription.acknowledge(acknowledge, step);
 //   subscription.pump(step);                       // at the end of every step: routes and delivers
 //
@@ -15,7 +15,8 @@
 // What is where:  subscription.cc         consumers, deliveries, credit
 //                 subscription_route.cc   the cursor, reads, spilled tails
 //                 subscription_settle.cc  acks, nacks, expiries, the place of a lane
-//                 subscription_hold.cc    dead letters, parked and paused lanes, verbs
+//                 subscription_hold.cc    dead letters; parked, paused and unreadable lanes
+//                 subscription_operate.cc what operators do
 //                 subscription_seek.cc    seek, retention
 //                 subscription_report.cc  blocked keys, stats
 //
@@ -61,7 +62,7 @@ class Subscription {
   void detach(const Error& reason, Step& step);
 
   void open_consumer(const OpenConsumer& open);
-  void grant(const GrantCredit& grant);
+  void grant(const GrantCredit& grant, Step& step);
   void close_consumer(const CloseConsumer& close, Step& step);
 
   void acknowledge(const Acknowledge& acknowledge, Step& step);
@@ -92,12 +93,15 @@ class Subscription {
   void operate_key(const OperateKey& operate, Step& step);
   std::vector<BlockedKey> blocked_keys(std::size_t count_max) const;
   SubscriptionStats stats() const;
+  // When the message at the low-water mark was published.
+  void learn_oldest(Offset low_water, WallTime time) { oldest_ = {low_water, time}; }
   std::size_t memory_bytes() const;
 
  private:
   static constexpr std::size_t kLoadsMax = 256;
   static constexpr std::chrono::seconds kRetryTime{1};  // Of reads and dead letters that failed.
   static constexpr std::chrono::seconds kDeathTime{1};  // A dead stream's leases end so much later.
+  static constexpr std::chrono::seconds kCreditTime{1};  // Unused beside one that is unlimited.
   static constexpr std::size_t kRecentCount = 256;
 
   // A read for heads of lanes: a lane whose head lies in one that is under way waits for it.
@@ -120,7 +124,10 @@ class Subscription {
   std::uint32_t choose_consumer(std::uint32_t lane);
   void deliver(std::uint32_t item, const Message& message, std::uint32_t consumer, Step& step);
   void send_outbox(Consumer& consumer, Step& step);
-  void balance_credit(Step& step);
+  void balance_credit(bool has_delivered, Step& step);
+  void return_credit(Step& step);
+  void wake_one();
+  void drop_woken();
   void send_released(Step& step);
   bool has_lease_room() const {
     return lease_heap_.count() < common_.options.leases_max &&
@@ -136,6 +143,8 @@ class Subscription {
   // subscription_route.cc
   bool route_next(Step& step);
   void route(const Message& message, Step& step);
+  void route_unreadable(Step& step);
+  void hold_unreadable(std::uint32_t lane, Offset offset, Step& step);
   Message next_unread();
   void ask_for_cursor(Step& step);
   std::uint32_t promote(std::uint32_t lane);
@@ -158,6 +167,7 @@ class Subscription {
   void unlist(std::uint32_t lane);
   void list_ready(std::uint32_t lane);
   void list_waiting(std::uint32_t lane);
+  LaneList& waiting_for(std::uint32_t consumer);
   void begin_backoff(std::uint32_t lane, TimePoint due);
   void end_backoff(std::uint32_t lane);
   std::chrono::nanoseconds backoff_after(std::uint32_t failures) const;
@@ -168,7 +178,7 @@ class Subscription {
     return [this](std::uint32_t lane, std::uint32_t place) { lanes_[lane].place = place; };
   }
 
-  // subscription_hold.cc
+  // subscription_hold.cc, subscription_operate.cc
   bool counts_attempts() const;
   std::uint32_t attempts_max() const;  // 0: no end.
   bool is_exhausted(const Item& item) const {
@@ -184,9 +194,16 @@ class Subscription {
   void send_dead_letter(std::uint32_t lane, Step& step);
   void hold(std::uint32_t lane, LaneHold reason);
   void release_hold(std::uint32_t lane);
-  Offset hold_position(const Lane& lane) const;
+  HeldLaneRow hold_row(const Lane& lane) const;
+  Offset head_offset(const Lane& lane) const;
+  void spare_head(std::uint32_t lane, Error why, Step& step);
+  void answer_condemned(std::uint32_t lane, std::optional<Error> error, Step& step);
+  Error dead_letter_topic_gone() const;
+  std::optional<Error> resume(std::uint32_t lane, Step& step);
+  std::optional<Error> skip_head(std::uint32_t lane, Step& step);
+  std::optional<Error> condemn_head(std::uint32_t lane, RequestNumber request, Step& step);
   std::uint32_t find_operated(const OperateKey& operate) const;
-  std::optional<Error> operate_lane(std::uint32_t lane, OperateKey::Verb verb, Step& step);
+  std::optional<Error> operate_lane(std::uint32_t lane, const OperateKey& operate, Step& step);
   std::optional<Error> prepare_head(std::uint32_t lane, Step& step);
   void restore_holds(const std::vector<HeldLaneRow>& holds, Now now);
 
@@ -195,20 +212,25 @@ class Subscription {
   void start_over(Step& step);
   void forget_lanes(Step& step);
   void forget_lane(std::uint32_t lane, Step& step);
+  void drop_tail(Lane& lane, Step& step);
+  void move_cursor(Offset offset);
 
   SubscriptionSetup setup_;
   PartitionCommon& common_;
   CursorJournal journal_;
   LaneTable lanes_;
-  LaneList ready_;    // Something can be delivered.
-  LaneList waiting_;  // The same, but only to the consumer that holds the rest of the window.
+  LaneList ready_;  // Something can be delivered.
+  // By consumer: the same, but only to this one, which holds the rest of the window.
+  std::deque<LaneList> waiting_;
   Consumers consumers_;
   DeadlineHeap lease_heap_;
   DeadlineHeap backoff_heap_;
 
   Offset cursor_;
+  Offset routed_below_;  // Heads below were found by the cursor before it went back.
   std::deque<std::shared_ptr<const MessageBatch>> read_ahead_;  // From the cursor on.
   bool is_reading_ = false;
+  Offset read_from_;
   std::uint64_t read_serial_ = 0;
   std::optional<TimePoint> read_again_at_;
   std::map<Offset, LaneRead> lane_reads_;              // By where they begin.
@@ -222,6 +244,8 @@ class Subscription {
   std::vector<std::uint32_t> outboxes_;    // Consumers with deliveries in this step.
   std::vector<std::uint32_t> released_;    // Consumers whose leases ended in this step.
   std::vector<std::uint32_t> waited_for_;  // Consumers a lane began to wait for in this step.
+  std::deque<std::uint32_t> woken_;        // Consumers with credit that lanes wait for.
+  std::optional<TimePoint> credit_due_;    // Credit that is not used until then is returned.
   std::deque<std::pair<TimePoint, ConsumerNumber>> dead_consumers_;  // Released when due.
   std::unordered_map<ConsumerNumber, std::uint32_t> closed_with_leases_;
 
@@ -229,6 +253,16 @@ class Subscription {
   std::map<std::uint64_t, std::uint32_t> earlier_attempts_;
   Offset earlier_delivered_below_;
   std::map<std::uint64_t, LaneHold> earlier_holds_;  // Of messages without key.
+  // Messages that cannot be read, whose key is known from before.
+  std::map<std::uint64_t, std::string> unreadable_keys_;
+  struct UnreadableRange {
+    std::uint32_t lane = kNoIndex;
+    std::uint64_t serial = 0;
+    Offset end;
+  };
+  UnreadableRange unreadable_;  // The last one the cursor met.
+  // Who waits for the head of a lane to be dead-lettered.
+  std::unordered_map<std::uint32_t, RequestNumber> condemned_;
 
   struct Recent {
     Offset offset;
@@ -240,12 +274,19 @@ class Subscription {
     RequestNumber request;
     AckedIntervals target;
     std::vector<Effect> replies;
-    std::vector<HeldLaneRow> holds;  // To be put back if it fails.
+    std::vector<HeldLaneRow> kept;   // Held afterwards as before,
+    std::vector<HeldLaneRow> holds;  // and if it fails.
   };
   std::optional<Seek> seek_;
   bool is_seek_expected_ = false;
   std::size_t dead_letters_under_way_ = 0;
   std::size_t parked_count_ = 0;
+
+  struct Oldest {
+    Offset low_water;
+    WallTime time;
+  };
+  Oldest oldest_;
 
   SubscriptionStats counts_;  // Those that only rise, and what waits.
 };

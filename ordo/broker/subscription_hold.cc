@@ -1,5 +1,5 @@
-// What happens to the head of a lane that cannot make progress: dead letters, parking, pausing, and
-// what operators do about it.
+// What happens to the head of a lane that cannot make progress: dead letters, and lanes that are
+// held.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -35,7 +35,11 @@ void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
   Lane& lane = lanes_[index];
   const Item& head = lanes_.item(lane.first_item);
   if (setup_.dead_letter_partitions == 0) {
-    hold(index, LaneHold::dead_letter_gone);
+    if (head.is_condemned) {
+      spare_head(index, dead_letter_topic_gone(), step);
+    } else {
+      hold(index, LaneHold::dead_letter_gone);
+    }
     return;
   }
   if (is_seek_expected_) {
@@ -74,142 +78,126 @@ void Subscription::dead_letter_done(const TicketUse& use, const std::optional<Er
   ORDO_CHECK(lane.phase == LanePhase::dead_lettering);
   --dead_letters_under_way_;
   lane.phase = LanePhase::open;
+  Item& head = lanes_.item(lane.first_item);
   if (!error || ORDO_BUG(16)) {
-    Item& head = lanes_.item(lane.first_item);
     head.has_row = false;
     journal_.acked().touch({head.offset.value()});
     settle(lane.first_item, Settled::dead_lettered, step);
     return;
   }
-  if (error->code == ErrorCode::not_found) {
-    hold(use.lane, LaneHold::dead_letter_gone);
-  } else {
+  const bool is_gone = error->code == ErrorCode::not_found;
+  if (head.is_condemned) {  // By an operator, who may ask again.
+    spare_head(use.lane, is_gone ? dead_letter_topic_gone() : *error, step);
+  } else if (!is_gone) {
     begin_backoff(use.lane, step.now.steady + kRetryTime);
+  } else if (lane.hold == LaneHold::none) {
+    hold(use.lane, LaneHold::dead_letter_gone);
   }
   review(use.lane, step);
 }
 
-Offset Subscription::hold_position(const Lane& lane) const {
-  return lane.key.empty() ? lanes_.item(lane.first_item).offset : Offset(0);
+Error Subscription::dead_letter_topic_gone() const {
+  std::string text = "The dead-letter topic";
+  if (setup_.config.dead_letter_policy) text += " " + setup_.config.dead_letter_policy->topic;
+  return {ErrorCode::failed_precondition, text + " is gone"};
+}
+
+// It could not be dead-lettered as an operator wanted, and goes on as if nobody had asked.
+void Subscription::spare_head(std::uint32_t index, Error why, Step& step) {
+  answer_condemned(index, std::move(why), step);
+  const Item& head = lanes_.item(lanes_[index].first_item);
+  const bool had_failed = head.failures > 0 && setup_.config.retry_policy;
+  begin_backoff(index, step.now.steady + (had_failed ? backoff_after(head.failures)
+                                                     : std::chrono::nanoseconds::zero()));
+}
+
+// Whoever asked for the head to be dead-lettered is told what became of it.
+void Subscription::answer_condemned(std::uint32_t index, std::optional<Error> error, Step& step) {
+  const auto found = condemned_.find(index);
+  if (found == condemned_.end()) return;
+  lanes_.item(lanes_[index].first_item).is_condemned = false;
+  step.emit(VerbReply{found->second, std::move(error)});
+  condemned_.erase(found);
+}
+
+// ------------------------------------------------------------------------------------ holds
+
+namespace {
+
+bool is_written(const HeldLaneRow& held) {
+  return held.hold == LaneHold::parked || held.hold == LaneHold::paused ||
+         (held.hold == LaneHold::data_loss && !held.key.empty());
+}
+
+}  // namespace
+
+// 0: nothing of it is known, or in memory.
+Offset Subscription::head_offset(const Lane& lane) const {
+  if (lane.first_item != kNoIndex) return lanes_.item(lane.first_item).offset;
+  if (lane.tail.empty() || common_.tails.front_is_spilled(lane.tail)) return Offset(0);
+  return common_.tails.front(lane.tail);
+}
+
+HeldLaneRow Subscription::hold_row(const Lane& lane) const {
+  return {lane.key, lane.key.empty() ? head_offset(lane) : lane.held_for, lane.hold};
 }
 
 void Subscription::hold(std::uint32_t index, LaneHold reason) {
   Lane& lane = lanes_[index];
   lane.hold = reason;
+  lane.held_for = reason == LaneHold::parked ? head_offset(lane) : Offset(0);
   if (reason == LaneHold::parked) ++parked_count_;
-  if (reason == LaneHold::parked || reason == LaneHold::paused)
-    journal_.put_hold(lane.key, hold_position(lane), reason);
+  if (is_written(hold_row(lane))) journal_.put_hold(hold_row(lane));
 }
 
 void Subscription::release_hold(std::uint32_t index) {
   Lane& lane = lanes_[index];
   if (lane.hold == LaneHold::parked) --parked_count_;
-  if (lane.hold == LaneHold::parked || lane.hold == LaneHold::paused)
-    journal_.erase_hold(lane.key, hold_position(lane));
+  if (is_written(hold_row(lane))) journal_.erase_hold(hold_row(lane));
   lane.hold = LaneHold::none;
+  lane.held_for = Offset(0);
+}
+
+// `offset` of the lane is stored, but not as it was. Nothing of its key overtakes it.
+void Subscription::hold_unreadable(std::uint32_t index, Offset offset, Step& step) {
+  Lane& lane = lanes_[index];
+  lane.last_failure = Failure::unreadable;
+  answer_condemned(
+      index,
+      Error{ErrorCode::data_loss, "Offset " + std::to_string(offset.value()) + " cannot be read"},
+      step);
+  if (lane.hold != LaneHold::none) return;
+  lane.hold = LaneHold::data_loss;
+  lane.held_for = offset;
+  if (lane.key.empty()) return;
+  journal_.put_hold(hold_row(lane));
+  unreadable_keys_[offset.value()] = lane.key;
 }
 
 // Lanes that were held before a restart, though nothing of them is known yet.
 void Subscription::restore_holds(const std::vector<HeldLaneRow>& holds, Now now) {
   for (const HeldLaneRow& held : holds) {
-    if (held.hold != LaneHold::parked && held.hold != LaneHold::paused) continue;
+    if (!is_written(held)) continue;
+    if (held.hold != LaneHold::paused && held.offset > Offset(0) &&
+        journal_.acked().contains(held.offset)) {
+      journal_.erase_hold(held);  // What it was held for is settled.
+      continue;
+    }
     if (held.key.empty()) {
       earlier_holds_.emplace(held.offset.value(), held.hold);
       continue;
     }
     const std::uint32_t hash = LaneTable::hash_of_key(held.key);
     if (lanes_.find(hash, held.key) != kNoIndex) continue;
-    lanes_[lanes_.open(hash, held.key, now.steady)].hold =
-        ORDO_BUG(29) ? LaneHold::none : held.hold;
+    Lane& lane = lanes_[lanes_.open(hash, held.key, now.steady)];
+    lane.hold = ORDO_BUG(29) ? LaneHold::none : held.hold;
+    lane.held_for = held.offset;
     if (held.hold == LaneHold::parked) ++parked_count_;
-  }
-}
-
-void Subscription::operate_key(const OperateKey& operate, Step& step) {
-  const std::uint32_t lane = find_operated(operate);
-  if (lane == kNoIndex) {
-    step.emit(VerbReply{operate.request,
-                        Error{ErrorCode::not_found, "Nothing waits under the key " + operate.key}});
-    return;
-  }
-  std::optional<Error> error = operate_lane(lane, operate.verb, step);
-  if (error) {
-    step.emit(VerbReply{operate.request, std::move(error)});
-  } else {
-    journal_.confirm(VerbReply{operate.request, std::nullopt}, step);
-  }
-}
-
-// Without a key: the oldest message without one that is out of service.
-std::uint32_t Subscription::find_operated(const OperateKey& operate) const {
-  if (!operate.key.empty()) return lanes_.find(operate.key);
-  std::uint32_t found = kNoIndex;
-  for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
-    const Lane& lane = lanes_[index];
-    if (!lane.is_taken || !lane.key.empty() || lane.hold == LaneHold::none) continue;
-    if (found == kNoIndex || hold_position(lane) < hold_position(lanes_[found])) found = index;
-  }
-  return found;
-}
-
-std::optional<Error> Subscription::operate_lane(std::uint32_t index, OperateKey::Verb verb,
-                                                Step& step) {
-  Lane& lane = lanes_[index];
-  const auto refuse = [](const char* why) { return Error{ErrorCode::failed_precondition, why}; };
-  switch (verb) {
-    case OperateKey::Verb::pause:
-      if (lane.hold == LaneHold::parked) return refuse("The key is parked already");
-      if (lane.hold != LaneHold::paused) hold(index, LaneHold::paused);
-      break;
-    case OperateKey::Verb::resume: {
-      if (lane.hold == LaneHold::none) return refuse("The key is neither paused nor parked");
-      const bool has_head = lane.first_item != kNoIndex || !lane.tail.empty() || has_unread();
-      if (lane.hold == LaneHold::parked && has_head) {
-        if (std::optional<Error> error = prepare_head(index, step)) return error;
-        Item& head = lanes_.item(lane.first_item);  // Its attempts start anew.
-        if (head.has_row) journal_.erase_attempts(head.offset);
-        head.deliveries = head.asked_attempts = head.stored_attempts = head.failures = 0;
-        head.has_row = false;
-      }
-      release_hold(index);
-      break;
-    }
-    case OperateKey::Verb::skip_head: {
-      if (std::optional<Error> error = prepare_head(index, step)) return error;
-      settle(lane.first_item, Settled::skipped, step);
-      return std::nullopt;
-    }
-    case OperateKey::Verb::dead_letter_head: {
-      if (setup_.dead_letter_partitions == 0)
-        return refuse("The subscription has no dead-letter topic");
-      if (std::optional<Error> error = prepare_head(index, step)) return error;
-      if (lane.hold != LaneHold::none) release_hold(index);
-      if (lane.phase == LanePhase::backoff) end_backoff(index);
-      lanes_.item(lane.first_item).is_condemned = true;
-      break;
+    if (held.hold == LaneHold::data_loss) {
+      lane.last_failure = Failure::unreadable;
+      unreadable_keys_[held.offset.value()] = held.key;
     }
   }
-  review(index, step);
-  return std::nullopt;
-}
-
-// Makes sure that the head of a lane is at hand and nobody's.
-std::optional<Error> Subscription::prepare_head(std::uint32_t index, Step& step) {
-  Lane& lane = lanes_[index];
-  if (lane.leased_count > 0)
-    return Error{ErrorCode::failed_precondition, "The head of the key is in flight"};
-  if (lane.phase == LanePhase::dead_lettering)
-    return Error{ErrorCode::failed_precondition, "The head of the key is being dead-lettered"};
-  while (lane.first_item == kNoIndex) {
-    if (lane.tail.empty())
-      return Error{ErrorCode::not_found, "No message of the key is known to wait"};
-    if (common_.tails.front_is_spilled(lane.tail)) {
-      if (lane.phase == LanePhase::open) load_chunk(index, step);
-      return Error{ErrorCode::unavailable, "The head of the key is not in memory; try again"};
-    }
-    promote(index);
-  }
-  return std::nullopt;
 }
 
 }  // namespace ordo::broker

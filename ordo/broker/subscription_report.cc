@@ -1,5 +1,6 @@
 // What a subscription tells about itself.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "ordo/broker/subscription.h"
@@ -31,6 +32,8 @@ BlockReason reason_of(const Lane& lane) {
       return BlockReason::paused;
     case LaneHold::dead_letter_gone:
       return BlockReason::dead_letter_gone;
+    case LaneHold::data_loss:
+      return BlockReason::data_loss;
     case LaneHold::none:
       break;
   }
@@ -53,7 +56,9 @@ BlockReason reason_of(const Lane& lane) {
 std::vector<BlockedKey> Subscription::blocked_keys(std::size_t count_max) const {
   std::vector<std::uint32_t> found;
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
-    if (lanes_[index].is_taken && !lanes_[index].key.empty()) found.push_back(index);
+    const Lane& lane = lanes_[index];
+    if (lane.is_taken && (!lane.key.empty() || lane.hold == LaneHold::data_loss))
+      found.push_back(index);
   }
   const std::size_t count = std::min(count_max, found.size());
   std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end(),
@@ -87,6 +92,12 @@ std::vector<BlockedKey> Subscription::blocked_keys(std::size_t count_max) const 
       const Message message = common_.cache.find(key.head_offset);
       if (message) key.head_id = message.id();
     }
+    if (lane.hold == LaneHold::data_loss) {
+      key.last_failure = "data loss: offset " + std::to_string(lane.held_for.value());
+      if (lane.key.empty() && key.waiting > 0)
+        key.last_failure += " to " + std::to_string(lane.held_for.value() + key.waiting);
+      key.last_failure += " cannot be read";
+    }
     result.push_back(std::move(key));
   }
   return result;
@@ -101,7 +112,11 @@ SubscriptionStats Subscription::stats() const {
   const Offset low_water = journal_.acked().low_water();
   if (low_water < common_.end) {
     const Message message = common_.cache.find(low_water);
-    if (message) stats.oldest_unacked = message.publish_time();
+    if (message) {
+      stats.oldest_unacked = message.publish_time();
+    } else if (oldest_.low_water == low_water) {
+      stats.oldest_unacked = oldest_.time;
+    }
   }
   return stats;
 }

@@ -54,6 +54,7 @@ Message Subscription::next_unread() {
 void Subscription::route(const Message& message, Step& step) {
   const Offset offset = message.offset();
   cursor_ = offset.next();
+  if (offset < routed_below_ && lanes_.find_item(offset) != kNoIndex) return;
   if (setup_.filter && !setup_.filter->matches(message) && !ORDO_BUG(17)) {
     ++counts_.filtered;
     journal_.acked().add(offset, cursor_);
@@ -70,6 +71,8 @@ void Subscription::route(const Message& message, Step& step) {
     if (ORDO_BUG(11) && lane != kNoIndex && lanes_[lane].phase == LanePhase::backoff) {
       lane = lanes_.open(0, {}, step.now.steady);
     } else if (lane != kNoIndex) {
+      if (lanes_[lane].hold == LaneHold::data_loss && lanes_[lane].held_for == offset)
+        release_hold(lane);  // It can be read again.
       const bool was_empty = lanes_[lane].tail.empty();
       common_.tails.push(lanes_[lane].tail, offset);
       spill_if_needed(lanes_[lane], step);
@@ -96,6 +99,32 @@ void Subscription::route(const Message& message, Step& step) {
   } else {
     deliver(index, message, consumers_.next(), step);
   }
+}
+
+// The message at the cursor is stored, but cannot be read. It stays unsettled and is listed. Its
+// key is mostly not known, so nothing can wait for it, and what follows goes on.
+void Subscription::route_unreadable(Step& step) {
+  const Offset offset = cursor_;
+  cursor_ = offset.next();
+  if (offset < routed_below_ && lanes_.find_item(offset) != kNoIndex) return;
+  ++counts_.routed;
+  ++counts_.waiting;
+  const auto known = unreadable_keys_.find(offset.value());
+  const std::string key = known == unreadable_keys_.end() ? std::string() : known->second;
+  const std::uint32_t hash = key.empty() ? 0 : LaneTable::hash_of_key(key);
+  std::uint32_t lane = key.empty() ? kNoIndex : lanes_.find(hash, key);
+  if (key.empty() && unreadable_.end == offset && lanes_[unreadable_.lane].is_taken &&
+      lanes_[unreadable_.lane].serial == unreadable_.serial)
+    lane = unreadable_.lane;
+  if (lane != kNoIndex && (lanes_[lane].first_item != kNoIndex || !lanes_[lane].tail.empty())) {
+    common_.tails.push(lanes_[lane].tail, offset);
+    spill_if_needed(lanes_[lane], step);
+  } else {
+    if (lane == kNoIndex) lane = lanes_.open(hash, key, step.now.steady);
+    begin_item(lanes_.item(lanes_.append_item(lane, offset)));
+    hold_unreadable(lane, offset, step);
+  }
+  if (key.empty()) unreadable_ = {lane, lanes_[lane].serial, cursor_};
 }
 
 void Subscription::begin_item(Item& item) {
@@ -169,6 +198,7 @@ void Subscription::ask_for_cursor(Step& step) {
   if (is_reading_ || (read_again_at_ && *read_again_at_ > step.now.steady)) return;
   read_again_at_.reset();
   is_reading_ = true;
+  read_from_ = cursor_;
   const TicketNumber ticket = common_.tickets.issue(
       {TicketUse::Kind::read_cursor, setup_.subscription, kNoIndex, ++read_serial_});
   step.emit(
@@ -178,6 +208,10 @@ void Subscription::ask_for_cursor(Step& step) {
 void Subscription::cursor_read(std::uint64_t serial, Result<ReadBatches>&& result, Step& step) {
   if (serial != read_serial_) return;  // A seek has put the cursor elsewhere.
   is_reading_ = false;
+  if (!result && result.error().code == ErrorCode::data_loss) {
+    if (cursor_ == read_from_) route_unreadable(step);
+    return;
+  }
   if (!result || result->batches.empty()) {
     read_again_at_ = step.now.steady + kRetryTime;
     return;
@@ -249,6 +283,9 @@ void Subscription::lane_loaded(const LaneRead::Waiter& waiter, Offset from,
     const Message message = message_in(result, waiter.offset);
     if (message && waiter.offset == from) {
       loaded_[waiter.lane] = message;  // The cache may be too small for it.
+    } else if (!result && result.error().code == ErrorCode::data_loss) {
+      // Of those that shared the read the others ask for themselves.
+      if (waiter.offset == from) hold_unreadable(waiter.lane, from, step);
     } else if (!message && (!result || waiter.offset == from)) {
       lane.last_failure = Failure::unreadable;
       begin_backoff(waiter.lane, step.now.steady + kRetryTime);

@@ -13,18 +13,34 @@ void Subscription::forget_lane(std::uint32_t index, Step& step) {
   if (lane.phase == LanePhase::backoff) end_backoff(index);
   while (lane.first_item != kNoIndex) {
     const std::uint32_t item = lane.first_item;
+    answer_condemned(
+        index,
+        Error{ErrorCode::unavailable, "The head of the key was put back meanwhile; try again"},
+        step);
     if (lanes_.item(item).is_leased) end_lease(item);
     if (lanes_.item(item).deliveries > 0)
       earlier_attempts_[lanes_.item(item).offset.value()] = lanes_.item(item).deliveries;
     lanes_.remove_item(item);
   }
+  drop_tail(lane, step);
+  lanes_.erase(index);
+}
+
+void Subscription::drop_tail(Lane& lane, Step& step) {
   if (lane.tail.spilled_chunks > 0) {
     step.emit(EraseSpill{
         SpillKey{setup_.subscription, common_.address, lane.serial, lane.tail.spilled_first},
         lane.tail.spilled_chunks});
   }
   common_.tails.clear(lane.tail);
-  lanes_.erase(index);
+}
+
+void Subscription::move_cursor(Offset offset) {
+  cursor_ = offset;
+  read_ahead_.clear();
+  is_reading_ = false;
+  read_again_at_.reset();
+  ++read_serial_;
 }
 
 // As after a restart: nothing is out, nothing is known beyond what is settled.
@@ -37,41 +53,55 @@ void Subscription::forget_lanes(Step& step) {
   counts_.waiting = 0;
   parked_count_ = 0;
   loaded_.clear();
-  read_ahead_.clear();
-  is_reading_ = false;
-  read_again_at_.reset();
-  ++read_serial_;
   recent_.clear();
+  routed_below_ = Offset(0);
+  move_cursor(cursor_);
 }
 
 std::vector<HeldLaneRow> Subscription::held_lanes() const {
   std::vector<HeldLaneRow> holds;
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
     const Lane& lane = lanes_[index];
-    if (lane.is_taken && lane.hold != LaneHold::none)
-      holds.push_back({lane.key, hold_position(lane), lane.hold});
+    if (lane.is_taken && lane.hold != LaneHold::none) holds.push_back(hold_row(lane));
   }
   return holds;
 }
 
-// A spilled chunk was not kept: what waits behind a key is known no more, and found out again.
+// A spilled chunk was not kept: what waits behind the heads is known no more, and found out again.
+// What is out stays out.
 void Subscription::start_over(Step& step) {
-  const std::vector<HeldLaneRow> holds = held_lanes();
-  forget_lanes(step);
-  restore_holds(holds, step.now);
-  cursor_ = journal_.acked().low_water();
+  routed_below_ = std::max(routed_below_, cursor_);
+  move_cursor(journal_.acked().low_water());
+  for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
+    Lane& lane = lanes_[index];
+    if (!lane.is_taken) continue;
+    counts_.routed -= lane.tail.count;
+    counts_.waiting -= lane.tail.count;
+    drop_tail(lane, step);
+    lanes_.renew_serial(index);  // What is being read for it is not wanted any more.
+    lane.is_chunk_loading = false;
+    if (lane.phase == LanePhase::loading) lane.phase = LanePhase::open;
+    review(index, step);
+  }
 }
 
 bool Subscription::begin_seek(RequestNumber request, AckedIntervals target, Step& step) {
   if (!can_seek()) return false;
+  target.add(Offset(0), common_.first);
   std::vector<HeldLaneRow> holds = held_lanes();
+  // A pause belongs to the key, and what cannot be read is not read elsewhere.
+  std::vector<HeldLaneRow> kept;
+  for (const HeldLaneRow& held : holds) {
+    if (!held.key.empty() && (held.hold == LaneHold::paused ||
+                              (held.hold == LaneHold::data_loss && !target.contains(held.offset))))
+      kept.push_back(held);
+  }
   forget_lanes(step);
   is_seek_expected_ = false;
-  target.add(Offset(0), common_.first);
   const TicketNumber ticket =
       common_.tickets.issue({.kind = TicketUse::Kind::seek, .cursor = setup_.subscription});
-  step.emit(Commit{ticket, journal_.replacement(target)});
-  seek_ = Seek{request, std::move(target), journal_.abandon(), std::move(holds)};
+  step.emit(Commit{ticket, journal_.replacement(target, kept)});
+  seek_ = Seek{request, std::move(target), journal_.abandon(), std::move(kept), std::move(holds)};
   return true;
 }
 
@@ -89,6 +119,7 @@ void Subscription::seek_committed(const std::optional<Error>& error, Step& step)
     earlier_attempts_.clear();
     earlier_delivered_below_ = Offset(0);
     earlier_holds_.clear();
+    restore_holds(seek.kept, step.now);
     for (Effect& reply : seek.replies)
       step.emit(std::move(reply));
     for (Effect& reply : journal_.take_replies())
@@ -104,6 +135,8 @@ void Subscription::expire_below(Offset offset, Step& step) {
     Lane& lane = lanes_[index];
     if (!lane.is_taken || lane.phase == LanePhase::dead_lettering) continue;
     const std::uint64_t serial = lane.serial;
+    if (lane.held_for > Offset(0) && lane.held_for < offset && lane.first_item == kNoIndex)
+      release_hold(index);  // Nobody has looked at what it was held for since the start.
     while (!lane.tail.empty() && !common_.tails.front_is_spilled(lane.tail) &&
            common_.tails.front(lane.tail) < offset) {
       common_.tails.pop(lane.tail);
@@ -125,7 +158,8 @@ void Subscription::expire_below(Offset offset, Step& step) {
     journal_.erase_attempts(Offset(at->first));
   for (auto at = earlier_holds_.begin(); at != earlier_holds_.end() && at->first < offset.value();
        at = earlier_holds_.erase(at))
-    journal_.erase_hold({}, Offset(at->first));
+    journal_.erase_hold({{}, Offset(at->first), at->second});
+  unreadable_keys_.erase(unreadable_keys_.begin(), unreadable_keys_.lower_bound(offset.value()));
   journal_.acked().add(Offset(0), offset);
   journal_.settled(step.now.steady);
   cursor_ = std::max(cursor_, offset);

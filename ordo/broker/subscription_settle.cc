@@ -95,10 +95,19 @@ void Subscription::settle(std::uint32_t index, Settled how, Step& step) {
   }
   --counts_.waiting;
   if (item.has_row) journal_.erase_attempts(item.offset);
-  if (lane.hold != LaneHold::none && lane.first_item == index &&
-      (lane.key.empty() || lane.hold != LaneHold::paused)) {
-    release_hold(lane_index);  // What it was held for is gone.
+  if (item.is_condemned) {
+    answer_condemned(lane_index,
+                     how == Settled::dead_lettered
+                         ? std::nullopt
+                         : std::optional(Error{ErrorCode::failed_precondition,
+                                               "The head of the key was settled otherwise"}),
+                     step);
   }
+  const bool is_held_for_it = lane.hold == LaneHold::paused
+                                  ? lane.key.empty()
+                                  : lane.held_for == Offset(0) || lane.held_for == item.offset;
+  if (lane.hold != LaneHold::none && lane.first_item == index && is_held_for_it)
+    release_hold(lane_index);  // What it was held for is gone.
   journal_.acked().add(item.offset, item.offset.next());
   if (lane.first_item == index) {
     lane.head_since = step.now.steady;
@@ -131,11 +140,18 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
   end_lease(index);
   for (std::uint32_t later = item.next; later != kNoIndex; later = lanes_.item(later).next) {
     if (ORDO_BUG(6)) break;
-    if (lanes_.item(later).is_leased) end_lease(later);
+    if (lanes_.item(later).is_leased) {
+      end_lease(later);
+      --lanes_.item(later).deliveries;  // It did not fail itself.
+    }
     if (!ORDO_BUG(5)) lanes_.item(later).fence = Fence();
   }
   lane.last_failure = reason;
+  if (lane.hold == LaneHold::data_loss && lane.held_for > item.offset) release_hold(lane_index);
+  // Attempts are one, nacks and expiries. What a lost stream had is delivered as if for the first
+  // time, under the number that was written down for it.
   const bool counts = reason != Failure::stream_lost;
+  if (!counts) --item.deliveries;
   if (counts && item.failures++ == 0) item.failing_since = step.now.steady;
   if (counts && setup_.config.failure_policy == FailurePolicy::skip_after &&
       step.now.steady - item.failing_since >= setup_.config.skip_after) {
@@ -143,7 +159,7 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
     return;
   }
   if (!is_exhausted(item)) {
-    if (counts_attempts()) {
+    if (counts && counts_attempts()) {
       item.has_row = true;
       item.asked_attempts = item.deliveries + 1;
       journal_.store_attempts(item.offset, item.asked_attempts);
@@ -178,7 +194,6 @@ void Subscription::end_backoff(std::uint32_t index) {
 void Subscription::unlist(std::uint32_t index) {
   Lane& lane = lanes_[index];
   if (lane.list == nullptr) return;
-  if (lane.list == &waiting_) --consumers_[lane.consumer].waiting_lanes;
   lane.list->remove(index);
 }
 
@@ -186,9 +201,14 @@ void Subscription::list_ready(std::uint32_t index) {
   ready_.push_back(index);
 }
 
+LaneList& Subscription::waiting_for(std::uint32_t consumer) {
+  while (waiting_.size() <= consumer)
+    waiting_.emplace_back(lanes_);
+  return waiting_[consumer];
+}
+
 void Subscription::list_waiting(std::uint32_t index) {
-  waiting_.push_back(index);
-  ++consumers_[lanes_[index].consumer].waiting_lanes;
+  waiting_for(lanes_[index].consumer).push_back(index);
   waited_for_.push_back(lanes_[index].consumer);
 }
 
@@ -215,8 +235,13 @@ void Subscription::review(std::uint32_t index, Step& step) {
 // given up here, once nothing before it is out.
 bool Subscription::is_deliverable(std::uint32_t index, Step& step) {
   const Lane& lane = lanes_[index];
-  if (lane.phase != LanePhase::open || lane.hold != LaneHold::none) return false;
+  if (lane.phase != LanePhase::open) return false;
   const std::uint32_t item = lanes_.next_item(lane);
+  if (lane.hold != LaneHold::none) {
+    if (lane.leased_count == 0 && item != kNoIndex && lanes_.item(item).is_condemned)
+      give_up_head(index, step);
+    return false;
+  }
   if (item == kNoIndex && lane.tail.empty()) return false;
   if (lane.leased_count == 0) {
     if (item == kNoIndex || !is_exhausted(lanes_.item(item))) return true;
@@ -258,6 +283,7 @@ std::optional<TimePoint> Subscription::next_due() const {
   if (!backoff_heap_.empty()) earlier(backoff_heap_.front_time());
   if (!dead_consumers_.empty()) earlier(dead_consumers_.front().first);
   if (read_again_at_ && consumers_.open_count() > 0) earlier(*read_again_at_);
+  if (credit_due_) earlier(*credit_due_);
   return due;
 }
 
