@@ -87,6 +87,10 @@ class Checker {
   void stats(Address address, const broker::PartitionStats& stats, bool is_end);
 
   // -------------------------------------------------------------------- crashes, the end
+  // A crash cannot undo what is stored so far. Only where commits are not synced one by one.
+  void synced() { synced_ = {partitions_, subscriptions_, snapshots_}; }
+  // A crash follows that loses all that was stored since then.
+  void lose_unsynced();
   void crash();
   // What a restart finds, and which subscriptions there are.
   void recover(broker::Store& store, const std::vector<broker::CursorNumber>& subscriptions,
@@ -174,6 +178,12 @@ class Checker {
   std::map<Address, PartitionModel> partitions_;
   std::map<broker::CursorNumber, SubscriptionModel> subscriptions_;
   std::map<broker::CursorNumber, SnapshotModel> snapshots_;
+  struct Synced {
+    std::map<Address, PartitionModel> partitions;
+    std::map<broker::CursorNumber, SubscriptionModel> subscriptions;
+    std::map<broker::CursorNumber, SnapshotModel> snapshots;
+  };
+  Synced synced_;
   std::map<broker::ConsumerNumber, ConsumerModel> consumers_;
   std::map<std::uint64_t, std::vector<AskedSettle>> settles_;  // By request.
   std::map<std::uint64_t, AskedVerb> verbs_;

@@ -68,6 +68,7 @@ void Checker::fail(SubscriptionModel& subscription, Address address, std::uint64
   PartitionCopies& copies = subscription.partitions[address.index];
   Copy& copy = copies.copy(offset);
   ++copy.failures;
+  if (!copy.is_shaky) copy.has_failed = true;
   KeyState& key = copies.keys[partition(address).log[offset].key];
   if (config.retry_policy && !copy.is_doubted) {
     auto backoff = config.retry_policy->minimum_backoff;
@@ -85,9 +86,10 @@ void Checker::fail(SubscriptionModel& subscription, Address address, std::uint64
     }
   }
   if (config.failure_policy == broker::FailurePolicy::park &&
-      copy.deliveries >= config.park_attempts) {
+      copy.failures >= config.park_attempts) {
     marks_.hit(Mark::parked);
-    if (copy.is_exact && subscription.is_ordered() && !partition(address).log[offset].key.empty())
+    if (copy.is_exact && !copy.is_doubted && subscription.is_ordered() &&
+        !partition(address).log[offset].key.empty())
       key.is_stopped = true;
   }
   rewind(subscription, address, offset, !copy.is_shaky);
@@ -223,12 +225,14 @@ void Checker::check_attempt(SubscriptionModel& subscription, Address address, Co
     return;
   }
   const std::string number = std::to_string(delivery.attempt);
-  if (copy.is_exact && delivery.attempt != 1 + copy.deliveries) {
+  if (copy.is_exact && !copy.is_doubted && delivery.attempt != 1 + copy.failures) {
     bad("ATTEMPT",
-        place + " attempt " + number + " after " + std::to_string(copy.deliveries) + " deliveries");
+        place + " attempt " + number + " after " + std::to_string(copy.failures) + " failures");
   }
-  if (delivery.attempt <= copy.last_attempt)
+  const bool is_next = copy.has_failed || copy.epoch != epoch_;
+  if (delivery.attempt < copy.last_attempt + (is_next ? 1 : 0))
     bad("ATTEMPT", place + " attempt " + number + " comes again");
+  if (delivery.attempt == copy.last_attempt) marks_.hit(Mark::attempt_not_counted);
   if (delivery.attempt > plan.attempts_max())
     bad("ATTEMPT", place + " attempt " + number + " of " + std::to_string(plan.attempts_max()));
   if (copy.deliveries > 0 && copy.epoch != epoch_) marks_.hit(Mark::attempts_after_crash);
@@ -271,7 +275,7 @@ void Checker::start_lease(SubscriptionModel& subscription, Address address, Copy
   copy.consumer = number;
   copy.epoch = epoch_;
   copy.is_live = true;
-  copy.is_void = copy.is_shaky = copy.is_touched = false;
+  copy.is_void = copy.is_shaky = copy.is_touched = copy.has_failed = false;
   copy.lease_end = now_.steady + consumer.ack_deadline;
   ++copy.deliveries;
   subscription.partitions[address.index].live.push_back(delivery.message.offset().value());
@@ -317,6 +321,7 @@ void Checker::deliver(Address address, const broker::Deliver& deliver) {
     if (copy.deliveries > 0 && copy.epoch == epoch_ && now_.steady < copy.not_before)
       bad("BACKOFF", place + " is delivered before its back-off ended");
     const LogEntry& entry = partition(address).log[offset];
+    if (entry.dead_letter) marks_.hit(Mark::dead_letter_delivered);
     const bool is_certain = check_order(subscription, address, offset, entry, deliver.consumer);
     check_attempt(subscription, address, copy, delivery);
     check_room(consumer, delivery);

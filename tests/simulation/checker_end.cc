@@ -54,6 +54,18 @@ void Checker::crash_copies(SubscriptionModel& subscription, std::uint32_t index)
     key.is_stopped = key.is_paused;
 }
 
+// Everything is as it was then, but for fences: they rise whatever was lost.
+void Checker::lose_unsynced() {
+  for (auto& [number, subscription] : synced_.subscriptions) {
+    const SubscriptionModel& now = subscriptions_.at(number);
+    for (std::size_t index = 0; index < now.partitions.size(); ++index)
+      subscription.partitions[index].highest_fence = now.partitions[index].highest_fence;
+  }
+  partitions_ = synced_.partitions;
+  subscriptions_ = synced_.subscriptions;
+  snapshots_ = synced_.snapshots;
+}
+
 void Checker::crash() {
   for (auto& [number, subscription] : subscriptions_) {
     for (std::uint32_t index = 0; index < subscription.partitions.size(); ++index)

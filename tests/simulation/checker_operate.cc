@@ -51,9 +51,9 @@ void Checker::dead_letter_sent(Address source, const broker::SendDeadLetter& sen
   end_lease(*subscription, source, offset);
   const KeyState& key = copies.keys[published_[uid].key];
   if (!key.may_dead_letter) {
-    if (copy.is_exact && copy.deliveries < subscription->plan->attempts_max())
+    if (copy.is_exact && !copy.is_doubted && copy.failures < subscription->plan->attempts_max())
       bad("DEAD_EARLY",
-          place + " is dead-lettered after " + std::to_string(copy.deliveries) + " deliveries");
+          place + " is dead-lettered after " + std::to_string(copy.failures) + " failures");
     if (subscription->plan->config.failure_policy != broker::FailurePolicy::dead_letter)
       bad("DEAD_LETTER", place + " is dead-lettered without a policy");
   }
@@ -168,7 +168,7 @@ void Checker::operate(Address address, const broker::OperateKey& operate) {
     case Verb::dead_letter_head:
       if (is_in_flight(copies, key)) break;
       key.may_dead_letter = true;
-      key.is_stopped = key.is_paused = false;
+      key.is_stopped = key.is_paused;  // A pause stays; a park ends with its head.
       for (const std::uint64_t offset : key.offsets) {
         Copy& copy = copies.copy(offset);
         if (copy.fate == Fate::settled) continue;
@@ -301,7 +301,8 @@ void Checker::apply_seek(SubscriptionModel& subscription, Address address,
   for (auto& [request, verb] : verbs_)
     verb.is_certain = false;
   for (auto& [text, key] : copies.keys) {
-    key.is_stopped = key.is_paused = false;
+    if (key.is_paused) marks_.hit(Mark::seek_with_pause);
+    key.is_stopped = key.is_paused;  // A pause belongs to the key.
     key.last_verb = 0;
   }
   rebuild_keys(subscription, address);

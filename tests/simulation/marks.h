@@ -20,6 +20,7 @@ namespace ordo::simulation {
 #define ORDO_REACH_MARKS(MARK)                                                                  \
   MARK(crash_between_append_and_reply, "a crash after a publish was stored, before its reply")  \
   MARK(crash_before_append, "a crash before a publish was stored")                              \
+  MARK(tail_lost, "a crash lost the newest commits, which were not synced")                     \
   MARK(crash_inside_a_step, "a crash after some of a step's effects")                           \
   MARK(ack_from_before_a_crash, "an ack of a delivery made before a crash")                     \
   MARK(unconfirmed_ack_undone, "a crash undid an unconfirmed ack: delivered again")             \
@@ -27,6 +28,7 @@ namespace ordo::simulation {
   MARK(late_ack_after_redelivery, "an ack of a delivery that was superseded")                   \
   MARK(ack_of_expired_not_redelivered, "an ack after its lease expired, before redelivery")     \
   MARK(ack_of_void_delivery, "an ack of a delivery that a rewind voided")                       \
+  MARK(acks_together, "several deliveries acknowledged in one request")                         \
   MARK(double_ack, "the same delivery acknowledged twice")                                      \
   MARK(rewind, "a failure returned later outstanding messages of its key")                      \
   MARK(window_full, "as many of a key outstanding as its window allows")                        \
@@ -41,6 +43,7 @@ namespace ordo::simulation {
   MARK(dead_letter_topic_gone, "a message should be dead-lettered, but the topic was gone")     \
   MARK(dead_letter_refused, "a dead letter refused for want of space")                          \
   MARK(attempts_after_crash, "a counted message redelivered after a crash")                     \
+  MARK(attempt_not_counted, "delivered again under the same attempt number")                    \
   MARK(parked, "a key was parked")                                                              \
   MARK(resumed, "a parked or paused key was resumed")                                           \
   MARK(paused, "a key was paused")                                                              \
@@ -52,6 +55,8 @@ namespace ordo::simulation {
   MARK(spill_read_back, "a spilled tail was read back")                                         \
   MARK(spill_erased, "spilled chunks were erased unread")                                       \
   MARK(spill_read_failed, "reading a spilled chunk failed")                                     \
+  MARK(spill_write_failed, "a chunk could not be spilled")                                      \
+  MARK(spill_lost, "a spilled chunk was not there when it was wanted")                          \
   MARK(cold_read, "messages were read from the store")                                          \
   MARK(cold_head_read, "a head was fetched alone")                                              \
   MARK(read_failed, "a read failed")                                                            \
@@ -59,6 +64,7 @@ namespace ordo::simulation {
   MARK(credit_moved, "credit returned by one partition was granted to another")                 \
   MARK(credit_exhausted, "a partition asked for credit when none was free")                     \
   MARK(seek_with_leases, "a seek voided leases")                                                \
+  MARK(seek_with_pause, "a seek of a subscription with a paused key")                           \
   MARK(seek_replays, "a seek brought settled messages back")                                    \
   MARK(seek_skips, "a seek settled open messages")                                              \
   MARK(seek_to_snapshot, "a seek to a snapshot")                                                \
@@ -70,6 +76,8 @@ namespace ordo::simulation {
   MARK(store_failed_lost, "a commit failed and was not stored")                                 \
   MARK(publish_refused, "a publish beyond the bounds was refused")                              \
   MARK(merged_commit, "one commit of several partitions")                                       \
+  MARK(topic_retention_changed, "the retention of a topic was changed")                         \
+  MARK(dead_letter_delivered, "a dead letter was delivered by its topic's subscription")        \
   MARK(trimmed, "messages nobody needed were trimmed")                                          \
   MARK(consumer_died, "a consumer died with leases")                                            \
   MARK(consumer_released, "a consumer closed and released its leases")                          \

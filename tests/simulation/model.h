@@ -73,7 +73,9 @@ struct Copy {
 
   std::uint32_t deliveries = 0;
   std::uint32_t last_attempt = 0;
-  std::uint32_t failures = 0;
+  std::uint32_t failures =
+      0;                    // Nacks and expiries; what a lost stream or a rewind returns is none.
+  bool has_failed = false;  // The newest delivery, for certain.
   bool is_exact = true;     // `deliveries` is all there is to know,
   bool is_doubted = false;  // and `failures` is not.
   TimePoint not_before;

@@ -76,6 +76,12 @@ SubscriptionPlan make_subscription(std::uint32_t number, const Plan& plan, Dice&
                                                     : "NOT attributes.colour = \"red\"";
   }
   choose_failure_policy(config, dice);
+  if (number > 0 && dice.chance(15)) {  // It gets dead letters, and makes none.
+    result.topic = plan.topics;
+    config.topic = "projects/p/topics/dead";
+    config.dead_letter_policy.reset();
+    config.failure_policy = broker::FailurePolicy::block;
+  }
   result.is_late = dice.chance(20);
   return result;
 }
@@ -85,6 +91,7 @@ ClientPlan make_client(std::uint32_t subscription, Dice& dice) {
   result.subscription = subscription;
   result.habit = dice.chance(40) ? Habit::mixed : static_cast<Habit>(dice.below(9));
   result.confirm_percent = dice.pick<std::uint32_t>({0, 50, 100});
+  result.together_percent = dice.pick<std::uint32_t>({0, 0, 30, 80});
   if (dice.chance(60)) result.limits.messages = static_cast<std::int64_t>(dice.between(1, 8));
   if (dice.chance(20)) result.limits.bytes = static_cast<std::int64_t>(dice.between(1, 400));
   if (result.habit == Habit::never_reading) result.limits.messages = 1;
@@ -108,6 +115,9 @@ void choose_faults(Plan& plan, Dice& dice) {
     plan.commit_error_per_thousand = static_cast<std::uint32_t>(dice.between(1, 20));
   if (dice.chance(25))
     plan.read_error_per_thousand = static_cast<std::uint32_t>(dice.between(10, 200));
+  if (dice.chance(12)) plan.sync_interval = dice.time(milliseconds(5), seconds(2));
+  if (dice.chance(20))
+    plan.spill_error_per_thousand = static_cast<std::uint32_t>(dice.between(10, 300));
 }
 
 }  // namespace
@@ -128,6 +138,7 @@ Plan make_plan(std::uint64_t seed) {
   plan.has_snapshots = plan.has_seeks && dice.chance(60);
   plan.has_deletions = dice.chance(15);
   plan.loses_dead_letter_topic = dice.chance(20);
+  plan.changes_retention = dice.chance(15);
   if (dice.chance(70)) shrink(plan.options, dice);
   const std::uint64_t subscriptions = dice.between(1, 3);
   for (std::uint32_t i = 0; i < subscriptions; ++i) {

@@ -36,7 +36,7 @@ enum class Taste : std::uint8_t { all, only_red, not_red };
 
 struct SubscriptionPlan {
   broker::SubscriptionConfig config;
-  std::uint32_t topic = 0;
+  std::uint32_t topic = 0;  // The last one is that of dead letters.
   Taste taste = Taste::all;
   bool is_late = false;  // Created while messages are published.
 
@@ -59,6 +59,7 @@ struct ClientPlan {
   broker::CreditLimits limits;
   std::optional<std::chrono::nanoseconds> ack_deadline;
   std::uint32_t confirm_percent = 50;
+  std::uint32_t together_percent = 0;  // Acks that wait for others to go with.
 };
 
 struct Plan {
@@ -83,11 +84,14 @@ struct Plan {
   std::uint32_t rows_full_per_thousand = 0;
   std::uint32_t commit_error_per_thousand = 0;
   std::uint32_t read_error_per_thousand = 0;
+  std::chrono::nanoseconds sync_interval{};    // A crash may lose what came later; 0: every commit.
+  std::uint32_t spill_error_per_thousand = 0;  // Of chunks that are to be written.
 
   bool has_verbs = false;
   bool has_seeks = false;
   bool has_snapshots = false;
   bool has_deletions = false;
+  bool changes_retention = false;  // Of topics.
   bool loses_dead_letter_topic = false;
 };
 

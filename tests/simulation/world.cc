@@ -86,7 +86,10 @@ void World::start_broker() {
   ++life_;
   is_up_ = true;
   is_store_failed_ = false;
-  store_ = std::make_unique<broker::MemoryStore>(disk_, &faults_);
+  const bool is_synced = plan_.sync_interval.count() == 0;
+  store_ = std::make_unique<broker::MemoryStore>(
+      disk_, &faults_,
+      is_synced ? broker::SyncPolicy::every_commit : broker::SyncPolicy::on_request);
   Result<broker::Recovered> recovered = store_->recover();
   ORDO_CHECK(recovered.has_value());
   std::vector<CursorNumber> subscriptions, snapshots;
@@ -94,8 +97,10 @@ void World::start_broker() {
     subscription.exists = subscription.is_attached = false;
   for (const auto& [key, value] : recovered->catalog) {
     const CursorNumber number(static_cast<std::uint32_t>(std::stoul(value)));
-    if (key.kind == 3) {
+    if (key.kind == 3) {  // One that was dropped is back if that was lost.
       snapshots.push_back(number);
+      snapshots_[number].subscription =
+          static_cast<std::uint32_t>(std::stoul(value.substr(value.find(':') + 1)));
       continue;
     }
     Subscription& subscription = subscriptions_[std::stoul(key.name)];
@@ -111,6 +116,7 @@ void World::start_broker() {
   is_recovering_ = true;
   checker_.recover(*store_, subscriptions, snapshots);
   is_recovering_ = false;
+  if (!is_synced) sync();
   trace("start " + std::to_string(recovered->start_number));
   for (auto& [number, history] : histories_)
     history->start(now_);
@@ -119,6 +125,7 @@ void World::start_broker() {
       broker::PartitionStart start;
       start.address = address;
       start.start_number = recovered->start_number;
+      start.topic_retention = topic_retention_[topic];
       if (const auto log = recovered->partitions.find(address); log != recovered->partitions.end())
         start.log = log->second;
       for (std::uint32_t i = 0; i < subscriptions_.size(); ++i) {
@@ -143,6 +150,12 @@ void World::start_broker() {
   }
 }
 
+void World::sync() {
+  store_->sync();
+  checker_.synced();
+  after_in_life(plan_.sync_interval, [this] { sync(); });
+}
+
 bool World::is_crash_due() {
   if (is_draining_ || crashes_left_ == 0 || --effects_until_crash_ > 0) return false;
   --crashes_left_;
@@ -152,10 +165,17 @@ bool World::is_crash_due() {
 void World::crash() {
   trace("crash");
   is_up_ = false;
+  const std::size_t unsynced = disk_->unsynced_commits();
+  const bool loses_tail = unsynced > 0 && dice_.chance(70);
+  if (loses_tail) {
+    trace("what was not synced is lost");
+    marks_.hit(Mark::tail_lost);
+    checker_.lose_unsynced();
+  }
   checker_.crash();
   for (auto& [number, history] : histories_)
     history->crash(now_);
-  disk_->crash();
+  disk_->crash(loses_tail ? 0 : unsynced);
   partitions_.clear();
   armed_.clear();
   waiting_.clear();
@@ -257,7 +277,8 @@ void World::perform(Address address, broker::Effects& effects) {
 // ---------------------------------------------------------------------- histories
 
 void World::open_histories() {
-  if (options_.history_folder.empty() || plan_.has_seeks || plan_.has_verbs || plan_.has_deletions)
+  if (options_.history_folder.empty() || plan_.has_seeks || plan_.has_verbs ||
+      plan_.has_deletions || plan_.sync_interval.count() > 0)
     return;
   for (std::uint32_t i = 0; i < plan_.subscriptions.size(); ++i) {
     const SubscriptionPlan& plan = plan_.subscriptions[i];

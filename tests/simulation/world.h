@@ -88,6 +88,7 @@ class World {
     broker::CursorNumber subscription;
     std::optional<broker::ConsumerNumber> consumer;
     std::unique_ptr<broker::CreditDesk> desk;
+    std::vector<broker::AckId> together;  // To be acknowledged in one request.
   };
 
   struct Subscription {
@@ -123,6 +124,7 @@ class World {
   // ---------------------------------------------- broker (world.cc)
   void start_broker();
   void crash();
+  void sync();
   bool is_crash_due();
   void step(Address address, broker::Input input);
   void run_due(Address address);
@@ -172,6 +174,8 @@ class World {
   void grant(std::size_t client, const broker::CreditDesk::Grants& grants);
   void delivered(std::size_t client, const broker::Delivery& delivery);
   void acknowledge(std::size_t client, const broker::AckId& id);
+  void acknowledge_together(std::size_t client);
+  void send_acks(std::size_t client, const std::vector<broker::AckId>& ids);
   void modify(std::size_t client, const broker::AckId& id, Nanoseconds deadline);
   std::optional<std::size_t> client_of(broker::ConsumerNumber consumer) const;
 
@@ -184,6 +188,7 @@ class World {
   void seek();
   void take_snapshot();
   void drop_snapshot();
+  void retain_topic();
   void set_dead_topic(bool is_gone);
   void ask();
   void sweep();
@@ -226,6 +231,7 @@ class World {
   std::uint64_t effects_until_crash_ = 0;
   std::map<Address, std::unique_ptr<broker::Partition>> partitions_;
   std::map<Address, TimePoint> armed_;
+  std::map<std::uint32_t, std::optional<Nanoseconds>> topic_retention_;
 
   std::vector<WaitingCommit> waiting_;
   std::vector<WaitingCommit> committing_;

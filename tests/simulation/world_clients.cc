@@ -175,12 +175,42 @@ void World::delivered(std::size_t index, const broker::Delivery& delivery) {
 }
 
 void World::acknowledge(std::size_t index, const AckId& id) {
+  if (!is_up_) return;
+  std::vector<AckId>& together = clients_[index].together;
+  if (is_draining_ || !dice_.chance(clients_[index].plan.together_percent)) {
+    send_acks(index, {id});
+    return;
+  }
+  together.push_back(id);
+  if (together.size() == 1)
+    after(dice_.time({}, milliseconds(100)), [this, index] { acknowledge_together(index); });
+}
+
+// A request is for one partition of one subscription.
+void World::acknowledge_together(std::size_t index) {
+  std::vector<AckId> ids = std::exchange(clients_[index].together, {});
+  while (!ids.empty()) {
+    std::vector<AckId> request;
+    const AckId first = ids.front();
+    std::erase_if(ids, [&](const AckId& id) {
+      if (id.subscription != first.subscription || id.partition != first.partition) return false;
+      request.push_back(id);
+      return true;
+    });
+    if (request.size() > 1) marks_.hit(Mark::acks_together);
+    send_acks(index, request);
+  }
+}
+
+void World::send_acks(std::size_t index, const std::vector<AckId>& ids) {
   const ClientPlan& plan = clients_[index].plan;
   if (!is_up_) return;
-  const Address address{plan_.subscriptions[plan.subscription].topic_number(), id.partition};
-  broker::Acknowledge input{
-      new_request(), dice_.chance(plan.confirm_percent) || is_draining_, {id}};
-  if (auto* history = this->history(id.subscription)) {
+  const Address address{plan_.subscriptions[plan.subscription].topic_number(),
+                        ids.front().partition};
+  broker::Acknowledge input{new_request(), dice_.chance(plan.confirm_percent) || is_draining_, ids};
+  for (const AckId& id : ids) {
+    auto* history = this->history(id.subscription);
+    if (history == nullptr) continue;
     const std::size_t line = history->settle(
         "ack", std::to_string(id.fence.value()) + "/" + std::to_string(id.partition), {}, now_);
     if (input.confirm) history_settles_[input.request.value()].emplace_back(history, line);

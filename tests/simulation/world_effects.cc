@@ -56,11 +56,12 @@ std::optional<Error> World::Faults::on_read(Address, broker::Offset) {
 }
 
 std::optional<Error> World::Faults::on_spill(const broker::SpillKey&) {
-  if (world_.is_draining_ || !world_.is_reading_spill_ ||
-      world_.dice_.below(1'000) >= world_.plan_.read_error_per_thousand)
-    return std::nullopt;
-  world_.marks_.hit(Mark::spill_read_failed);
-  return Error{ErrorCode::unavailable, "The read failed"};
+  const bool is_read = world_.is_reading_spill_;
+  const std::uint32_t per_thousand =
+      is_read ? world_.plan_.read_error_per_thousand : world_.plan_.spill_error_per_thousand;
+  if (world_.is_draining_ || world_.dice_.below(1'000) >= per_thousand) return std::nullopt;
+  world_.marks_.hit(is_read ? Mark::spill_read_failed : Mark::spill_write_failed);
+  return Error{ErrorCode::unavailable, is_read ? "The read failed" : "The write failed"};
 }
 
 // ---------------------------------------------------------------------- committer
@@ -280,8 +281,7 @@ void World::on(Address address, broker::FindTime& effect) {
 }
 
 void World::on(Address, broker::WriteSpill& effect) {
-  marks_.hit(Mark::spilled);
-  ORDO_CHECK(store_->write_spill(effect.key, effect.bytes).has_value());
+  if (store_->write_spill(effect.key, effect.bytes)) marks_.hit(Mark::spilled);
 }
 
 void World::on(Address address, broker::ReadSpill& effect) {
@@ -293,6 +293,8 @@ void World::on(Address address, broker::ReadSpill& effect) {
                   if (result) {
                     marks_.hit(Mark::spill_read_back);
                     ORDO_CHECK(store_->erase_spill(effect.key, 1).has_value());
+                  } else if (result.error().code == ErrorCode::not_found) {
+                    marks_.hit(Mark::spill_lost);
                   }
                   step(address, broker::SpillRead{effect.ticket, std::move(result)});
                 });

@@ -133,7 +133,8 @@ void World::on(Address, broker::SnapshotTaken& effect) {
   }
   if (++found->second.answers < plan_.partitions) return;
   commit_rows({broker::PutCatalog{CatalogKey{3, std::to_string(number.value())},
-                                  std::to_string(number.value())}},
+                                  std::to_string(number.value()) + ":" +
+                                      std::to_string(found->second.subscription)}},
               [this, number](std::optional<Error> error) {
                 if (error) {  // Unless it is not known: then a restart finds it, or not.
                   if (error->code == ErrorCode::resource_exhausted) snapshots_.erase(number);
@@ -160,6 +161,19 @@ void World::drop_snapshot() {
                   if (!is_up_ || life != life_) return;
                 }
               });
+}
+
+void World::retain_topic() {
+  const auto topic = static_cast<std::uint32_t>(dice_.below(plan_.topics + 1));
+  std::optional<Nanoseconds>& retention = topic_retention_[topic];
+  retention.reset();
+  if (dice_.chance(70)) retention = dice_.time(seconds(1), plan_.safety_time);
+  marks_.hit(Mark::topic_retention_changed);
+  const std::uint32_t life = life_;
+  for (const Address address : addresses(topic)) {
+    step(address, broker::RetainTopic{retention});
+    if (!is_up_ || life != life_) return;
+  }
 }
 
 void World::set_dead_topic(bool is_gone) {
@@ -235,6 +249,8 @@ void World::plan_operators() {
     sometime(&World::take_snapshot);
     if (dice_.chance(30)) sometime(&World::drop_snapshot);
   }
+  for (std::uint64_t i = plan_.changes_retention ? dice_.between(1, 3) : 0; i > 0; --i)
+    sometime(&World::retain_topic);
   for (int i = 0; i < 2; ++i) {
     sometime(&World::ask);
     sometime(&World::sweep);
