@@ -400,7 +400,11 @@ Checker::Expect Checker::expect_modify(SubscriptionModel& subscription, Address 
   Copy& copy = copies.copy(offset);
   if (copy.fence != id.fence.value() || copy.epoch != epoch_ || copy.is_void) return Expect::stale;
   if (copy.is_dead || copy.is_dead_letter_under_way) return Expect::stale;
-  if (copy.fate != Fate::open) return Expect::either;
+  if (copy.fate != Fate::open) {  // If it is not settled it may have failed now.
+    copy.is_doubted = true;
+    if (!copy.first_failure) copy.first_failure = now_.steady;
+    return Expect::either;
+  }
   if (!copy.is_live) {
     if (copy.is_shaky) return Expect::either;
     marks_.hit(Mark::late_deadline_change);
