@@ -56,7 +56,8 @@ void Subscription::grant(const GrantCredit& grant, Step& step) {
   const std::uint32_t index = consumers_.find(grant.consumer);
   if (index == kNoIndex) return;
   consumers_.grant(index, grant.messages, grant.bytes, step.now.steady);
-  if (!waiting_for(index).empty()) woken_.push_back(index);
+  if (waiting_for(index).empty()) return;
+  if (std::find(woken_.begin(), woken_.end(), index) == woken_.end()) woken_.push_back(index);
 }
 
 void Subscription::close_consumer(const CloseConsumer& close, Step& step) {
@@ -265,15 +266,19 @@ void Subscription::send_released(Step& step) {
 // consumer nothing is ever left over: there the others are asked when it was given something.
 void Subscription::balance_credit(bool has_delivered, Step& step) {
   const auto ask = [&](Consumer& consumer) { step.emit(WantCredit{consumer.number}); };
-  if (!woken_.empty()) drop_woken();
-  const bool has_more =
-      !seek_ && has_lease_room() && (!ready_.empty() || !woken_.empty() || can_read_on());
+  // Without room for another lease no credit is of use, whoever waits for it: two consumers that
+  // were asked for it would be asked in turns for ever, each when the other's was returned.
+  const bool has_room = !seek_ && has_lease_room();
+  if (has_room) drop_woken();
+  const bool has_more = has_room && (!ready_.empty() || !woken_.empty() || can_read_on());
   if ((has_more && !consumers_.any_available()) || (has_delivered && consumers_.any_unlimited()))
     consumers_.take_dry(ask);
-  for (const std::uint32_t consumer : waited_for_) {
-    if (consumers_[consumer].is_open) consumers_.take_dry(consumer, ask);
+  if (has_room) {
+    for (const std::uint32_t consumer : waited_for_) {
+      if (consumers_[consumer].is_open) consumers_.take_dry(consumer, ask);
+    }
+    waited_for_.clear();
   }
-  waited_for_.clear();
   credit_due_.reset();
   if (has_more || is_reading_ || loads_ > 0 || !consumers_.any_limited()) return;
   return_credit(step);

@@ -243,7 +243,7 @@ class Subscription {
   std::size_t leased_bytes_ = 0;
   std::vector<std::uint32_t> outboxes_;    // Consumers with deliveries in this step.
   std::vector<std::uint32_t> released_;    // Consumers whose leases ended in this step.
-  std::vector<std::uint32_t> waited_for_;  // Consumers a lane began to wait for in this step.
+  std::vector<std::uint32_t> waited_for_;  // Consumers a lane waits for, to be asked for credit.
   std::deque<std::uint32_t> woken_;        // Consumers with credit that lanes wait for.
   std::optional<TimePoint> credit_due_;    // Credit that is not used until then is returned.
   std::deque<std::pair<TimePoint, ConsumerNumber>> dead_consumers_;  // Released when due.
