@@ -96,7 +96,8 @@ class Checker {
   void recover(broker::Store& store, const std::vector<broker::CursorNumber>& subscriptions,
                const std::vector<broker::CursorNumber>& snapshots);
   // Nothing is owed any more.
-  bool is_drained() const;
+  bool is_settled() const;
+  bool is_drained() const;  // And no commit is under way.
   void finish(broker::Store& store);
   std::string owed() const;  // For a person: what is still open.
 
