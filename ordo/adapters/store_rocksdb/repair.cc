@@ -307,16 +307,26 @@ Result<Mark> make_anew(rocksdb::Env& env, const DirectoryPaths& paths,
   return mark;
 }
 
-// In its place if it opens, else anew.
+// Whether commits that were acknowledged are missing in it.
+bool is_short(const Database& database, const Inspection& marks) {
+  const Result<std::optional<CommitChain>> chain = database.chain();
+  if (!chain || !*chain || (*chain)->has_gap()) return true;
+  return marks.watermark && marks.watermark->commit_number > (*chain)->last;
+}
+
+// In its place if nothing is missing in it, else anew: a database whose manifest fell back opens,
+// and deletes the tables that it does not know of any more.
 Result<Mark> repair_database(rocksdb::Env& env, const DirectoryPaths& paths,
                              const DatabaseOptions& options, RepairLines& lines) {
   const Inspection marks = marks_of(env, paths);
+  const Result<std::unique_ptr<Database>> readable =
+      open_readable(options, Database::Mode::read_only);
+  if (!readable || is_short(**readable, marks)) return make_anew(env, paths, options, marks, lines);
+  // An error now is no room, or no right to write: nothing that is cured by making it anew.
   const Result<std::unique_ptr<Database>> database =
       open_readable(options, Database::Mode::existing);
-  if (database) return Rebuild(**database, marks, lines).run(nullptr);
-  // No room, no right to write: nothing that is cured by making it anew.
-  if (open_readable(options, Database::Mode::read_only)) return database.error();
-  return make_anew(env, paths, options, marks, lines);
+  if (!database) return database.error();
+  return Rebuild(**database, marks, lines).run(nullptr);
 }
 
 }  // namespace
