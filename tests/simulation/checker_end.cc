@@ -31,6 +31,7 @@ void Checker::crash_copies(SubscriptionModel& subscription, std::uint32_t index)
     for (Copy& copy : copies.copies) {
       copy.fate = Fate::maybe_settled;
       copy.is_durable = false;
+      copy.last_attempt = 0;  // If it was stored it has erased them, whatever came after it.
     }
   }
   copies.seeking.reset();
