@@ -5,6 +5,7 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/table.h>
 
@@ -39,6 +40,21 @@ class NoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+// After a full disk RocksDB would resume by itself. That can wait for ever and, in Debian's build,
+// end the process; the store opens the database again instead (database_slot.h). A compaction that
+// finds no room has changed nothing and is tried again a second later.
+class NoRecovery final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    if (reason == rocksdb::BackgroundErrorReason::kCompaction && error->IsNoSpace())
+      *error = rocksdb::Status::OK();
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* is_automatic) override {
+    *is_automatic = false;
+  }
 };
 
 // Some families are in tables beyond a log file that has a bad record. A full disk leaves half a
@@ -81,6 +97,9 @@ rocksdb::DBOptions Database::settings(const DatabaseOptions& given, Mode mode) {
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.info_log = std::make_shared<NoLog>();
+  options.listeners = {std::make_shared<NoRecovery>()};
+  options.max_bgerror_resume_count = 0;
+  options.avoid_flush_during_shutdown = true;  // Only what is spilled is in no log file.
   return options;
 }
 
@@ -96,6 +115,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Database::family_settings(
   small.write_buffer_size = given.write_buffer_bytes;
   small.arena_block_size = 64 << 10;
   small.max_write_buffer_number = 4;
+  // Commits do not wait for a compaction, which may find no room for long.
+  small.level0_slowdown_writes_trigger = 1'000'000;
+  small.level0_stop_writes_trigger = 1'000'000;
   small.target_file_size_base = 8 << 20;
   small.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   // One level of tables, each younger than the next: what a repair can put together again.
@@ -108,8 +130,6 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Database::family_settings(
   log.compaction_style = rocksdb::kCompactionStyleLevel;
   log.num_levels = 2;
   log.level0_file_num_compaction_trigger = 2;
-  log.level0_slowdown_writes_trigger = 1'000'000;
-  log.level0_stop_writes_trigger = 1'000'000;
   log.max_bytes_for_level_base = std::uint64_t{1} << 50;
   log.soft_pending_compaction_bytes_limit = 0;
   log.hard_pending_compaction_bytes_limit = 0;

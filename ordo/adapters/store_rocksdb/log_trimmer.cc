@@ -20,8 +20,9 @@ constexpr std::size_t kTablesToMove = 2;  // So many new tables of the log are m
 
 }  // namespace
 
-Result<bool> LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
-  const LogReader reader(database_);
+Result<bool> LogTrimmer::run(const Database& database, const PartitionTable& table,
+                             MessageId next_id) {
+  const LogReader reader(database);
   MessageId needed = next_id;
   for (const auto& [partition, state] : table) {
     if (state.first >= state.end) continue;
@@ -31,7 +32,7 @@ Result<bool> LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
   }
   const std::string end = log_key(needed, 0);
   rocksdb::ColumnFamilyMetaData tables;
-  database_.db().GetColumnFamilyMetaData(database_.log(), &tables);
+  database.db().GetColumnFamilyMetaData(database.log(), &tables);
   std::size_t droppable = 0;
   std::size_t moved_soon = 0;
   for (const rocksdb::LevelMetaData& level : tables.levels) {
@@ -41,16 +42,16 @@ Result<bool> LogTrimmer::run(const PartitionTable& table, MessageId next_id) {
   }
   const bool has_more = moved_soon >= kTablesToMove;
   if (droppable == 0) return has_more;
-  if (const Status erased = erase_index(table); !erased) return erased.error();
+  if (const Status erased = erase_index(database, table); !erased) return erased.error();
   const rocksdb::Slice limit(end);
   const rocksdb::Status dropped =
-      rocksdb::DeleteFilesInRange(&database_.db(), database_.log(), nullptr, &limit, false);
+      rocksdb::DeleteFilesInRange(&database.db(), database.log(), nullptr, &limit, false);
   if (!dropped.ok()) return error_of(dropped, "cannot drop what was trimmed");
   return has_more;
 }
 
-Status LogTrimmer::erase_index(const PartitionTable& table) {
-  const LogReader reader(database_);
+Status LogTrimmer::erase_index(const Database& database, const PartitionTable& table) {
+  const LogReader reader(database);
   std::erase_if(erased_, [&](const auto& known) { return !table.contains(known.first); });
   for (const auto& [partition, state] : table) {
     const Result<std::optional<IndexedBatch>> oldest = reader.batch_at(partition, state.first);
@@ -62,12 +63,12 @@ Status LogTrimmer::erase_index(const PartitionTable& table) {
     while (count == kRowsOfAWrite) {
       rocksdb::WriteBatch write;
       const Result<std::size_t> found =
-          database_.erase_each(database_.index(), index_key(partition, erased),
-                               index_key(partition, below), write, kRowsOfAWrite);
+          database.erase_each(database.index(), index_key(partition, erased),
+                              index_key(partition, below), write, kRowsOfAWrite);
       if (!found) return found.error();
       count = *found;
       // If a crash undoes it, it is done again.
-      const rocksdb::Status written = write_(write);
+      const rocksdb::Status written = write_(database, write);
       if (!written.ok()) return error_of(written, "cannot erase what was trimmed from the index");
     }
     erased = below;

@@ -25,20 +25,18 @@ namespace ordo::store_rocksdb {
 class LogTrimmer {
  public:
   // Writes to the log file, beside commits; it need not be synced.
-  using Write = std::function<rocksdb::Status(rocksdb::WriteBatch&)>;
+  using Write = std::function<rocksdb::Status(const Database&, rocksdb::WriteBatch&)>;
 
-  LogTrimmer(const Database& database, Write write)
-      : database_(database),
-        write_(std::move(write)) {}
+  explicit LogTrimmer(Write write) : write_(std::move(write)) {}
 
   // `table` as it is on the disk, `next_id` of the next commit. What is dropped is gone at once, so
   // a power cut must not undo the trim. True: there is more to drop, soon.
-  Result<bool> run(const PartitionTable& table, broker::MessageId next_id);
+  Result<bool> run(const Database& database, const PartitionTable& table,
+                   broker::MessageId next_id);
 
  private:
-  Status erase_index(const PartitionTable& table);
+  Status erase_index(const Database& database, const PartitionTable& table);
 
-  const Database& database_;
   Write write_;
   std::map<broker::PartitionAddress, broker::Offset> erased_;  // Index rows below are erased.
 };

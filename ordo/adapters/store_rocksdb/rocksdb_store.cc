@@ -10,12 +10,14 @@
 
 #include "ordo/adapters/store_rocksdb/data_directory.h"
 #include "ordo/adapters/store_rocksdb/database.h"
+#include "ordo/adapters/store_rocksdb/database_slot.h"
 #include "ordo/adapters/store_rocksdb/disk_space.h"
 #include "ordo/adapters/store_rocksdb/log_file_order.h"
 #include "ordo/adapters/store_rocksdb/log_reader.h"
 #include "ordo/adapters/store_rocksdb/log_trimmer.h"
 #include "ordo/adapters/store_rocksdb/recovery.h"
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
+#include "ordo/adapters/store_rocksdb/spilled_chunks.h"
 #include "ordo/adapters/store_rocksdb/staged_commit.h"
 #include "ordo/core/check.h"
 #include "ordo/runtime/timer.h"
@@ -40,30 +42,37 @@ std::uint64_t random_name() {
 // RocksDB's log file. With an error in it it must not be synced: RocksDB ends the process.
 enum class LogFile : std::uint8_t {
   good,
-  full,    // A write or a sync found no room: RocksDB takes no writes until it is told to resume.
-  bad,     // A write or a sync failed.
-  unused,  // RocksDB resumed: all is in tables, and nothing was written since.
+  full,  // There was no room: nothing is written until the database is opened again.
+  bad,   // A write or a sync failed.
 };
 
+// Incomplete: a write would wait for tables that find no room.
 LogFile log_file_after(const rocksdb::Status& status) {
   if (status.ok()) return LogFile::good;
-  return status.IsNoSpace() ? LogFile::full : LogFile::bad;
+  return status.IsNoSpace() || status.IsIncomplete() ? LogFile::full : LogFile::bad;
+}
+
+Error no_room(const std::string& why) {
+  return {ErrorCode::resource_exhausted,
+          "no room on the disk; commits are taken again when there is: " + why};
 }
 
 class RocksdbStore final : public broker::Store {
  public:
   RocksdbStore(const StoreOptions& options, std::unique_ptr<rocksdb::Env> env,
                std::unique_ptr<DirectoryLock> lock, std::unique_ptr<DirectoryMarks> marks,
-               std::unique_ptr<Database> database)
+               std::unique_ptr<DatabaseSlot> slot)
       : options_(options),
         env_(std::move(env)),
         clock_(options.clock != nullptr ? *options.clock : system_clock()),
         lock_(std::move(lock)),
         marks_(std::move(marks)),
-        database_(std::move(database)),
-        space_(*database_->db().GetEnv(), options.directory, options.reserve_bytes),
-        reader_(*database_),
-        trimmer_(*database_, [this](rocksdb::WriteBatch& rows) { return write_beside(rows); }),
+        slot_(std::move(slot)),
+        space_(options.env != nullptr ? *options.env : *rocksdb::Env::Default(), options.directory,
+               options.reserve_bytes),
+        trimmer_([this](const Database& used, rocksdb::WriteBatch& rows) {
+          return write_beside(used, rows);
+        }),
         timer_(clock_, "ordo-store") {}
 
   ~RocksdbStore() override { close(); }
@@ -81,17 +90,22 @@ class RocksdbStore final : public broker::Store {
  private:
   Error fail(const Error& error);
   std::string failure() const;
-  Status write(StagedCommit& staged);
+  Error closed() const;
+  Status write(const Database& database, StagedCommit& staged);
   Status acknowledge(const CommitChain& chain);
   Mark mark_of(const CommitChain& chain) const;
   void sync_later();
   void sync_now();
   void trim_later();
   void trim_now();
-  rocksdb::Status write_beside(rocksdb::WriteBatch& rows);
-  bool sync_log(const char* failed);
-  Status resume();
-  void erase_spilled(const std::vector<std::string>& prefixes);
+  rocksdb::Status write_beside(const Database& database, rocksdb::WriteBatch& rows);
+  bool sync_log(const Database& database, const char* failed);
+  bool is_full();
+  void note(const rocksdb::Status& status);
+  void note_full(const rocksdb::Status& status);
+  void reopen_later(std::chrono::nanoseconds pause);
+  void reopen_now();
+  Status compare(const Database& opened) const;
   std::optional<RecoveredPartition> partition(PartitionAddress address) const;
   void close();
 
@@ -100,16 +114,15 @@ class RocksdbStore final : public broker::Store {
   Clock& clock_;
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<DirectoryMarks> marks_;
-  std::unique_ptr<Database> database_;
+  const std::unique_ptr<DatabaseSlot> slot_;
   DiskSpace space_;
-  LogReader reader_;
   LogTrimmer trimmer_;  // Used on the timer's thread only.
 
   // Used by whoever commits.
   StoreRow row_;
   bool recovered_ = false;
 
-  std::mutex log_mutex_;  // Taken before mutex_. Guards the log file and:
+  std::mutex log_mutex_;  // Taken after a use of slot_, before mutex_. Guards the log file and:
   LogFile log_file_ = LogFile::good;
 
   mutable std::mutex mutex_;  // Guards what follows.
@@ -118,6 +131,7 @@ class RocksdbStore final : public broker::Store {
   CommitChain synced_;  // The newest that is on the disk.
   bool sync_scheduled_ = false;
   bool trim_scheduled_ = false;
+  bool reopen_scheduled_ = false;
   TimePoint witnessed_;
   std::string failure_;
   StoreStats counts_;
@@ -136,6 +150,13 @@ std::string RocksdbStore::failure() const {
   return failure_;
 }
 
+// For whoever finds no database.
+Error RocksdbStore::closed() const {
+  const std::string why = failure();
+  return {ErrorCode::unavailable,
+          why.empty() ? "no room on the disk to open the database again" : why};
+}
+
 Mark RocksdbStore::mark_of(const CommitChain& chain) const {
   return {.directory_id = row_.directory_id,
           .start_number = row_.start_number,
@@ -146,11 +167,12 @@ Mark RocksdbStore::mark_of(const CommitChain& chain) const {
 
 Result<Recovered> RocksdbStore::recover() {
   ORDO_CHECK(!recovered_);
-  Result<Recovered> found = read_all(*database_);
+  const DatabaseSlot::Use database = slot_->use();
+  Result<Recovered> found = read_all(*database);
   if (!found) return found;
-  Result<std::optional<CommitChain>> chain = database_->chain();
+  Result<std::optional<CommitChain>> chain = database->chain();
   if (!chain) return chain.error();
-  Result<std::optional<StoreRow>> row = database_->store_row();
+  Result<std::optional<StoreRow>> row = database->store_row();
   if (!row) return row.error();
   row_ = row->value_or(StoreRow{.directory_id = random_name()});
   found->start_number = ++row_.start_number;
@@ -160,13 +182,13 @@ Result<Recovered> RocksdbStore::recover() {
     table_ = found->partitions;
   }
   // The start itself is a commit, synced whatever the policy: fences depend on its number.
-  StagedCommit staged(*database_, table_, chain_);
-  staged.write().Put(database_->meta(), store_key(), encode_store_row(row_));
+  StagedCommit staged(*database, table_, chain_);
+  staged.write().Put(database->meta(), store_key(), encode_store_row(row_));
   CommitBatch nothing;
   static_cast<void>(staged.add(nothing));
   rocksdb::WriteOptions synced;
   synced.sync = true;
-  const rocksdb::Status written = database_->db().Write(synced, &staged.write());
+  const rocksdb::Status written = database->db().Write(synced, &staged.write());
   if (!written.ok()) return error_of(written, "cannot write down that the store was opened");
   {
     const std::lock_guard lock(mutex_);
@@ -194,9 +216,11 @@ Status RocksdbStore::commit(CommitBatch& batch) {
   if (appends && space_.is_short()) {
     return Error{ErrorCode::resource_exhausted, space_.message()};
   }
-  StagedCommit staged(*database_, table_, chain_);  // Only commits change these two.
+  const DatabaseSlot::Use database = slot_->use();
+  if (is_full()) return no_room("there was none a moment ago");
+  StagedCommit staged(*database, table_, chain_);  // Only commits change these two.
   if (Status added = staged.add(batch); !added) return fail(added.error());
-  if (Status written = write(staged); !written) return written;
+  if (Status written = write(*database, staged); !written) return written;
   {
     const std::lock_guard lock(mutex_);
     staged.apply(table_);
@@ -204,25 +228,23 @@ Status RocksdbStore::commit(CommitBatch& batch) {
     ++counts_.commits;
     counts_.committed_bytes += staged.write().GetDataSize();
   }
-  erase_spilled(staged.spill_prefixes());
+  erase_chunks(*database, staged.spill_prefixes());
   if (staged.has_trim()) trim_later();
   return acknowledge(staged.chain());
 }
 
 // To the log file, and to the disk if the policy says so.
-Status RocksdbStore::write(StagedCommit& staged) {
+Status RocksdbStore::write(const Database& database, StagedCommit& staged) {
   const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::full) {
-    if (Status resumed = resume(); !resumed) return resumed;
-  }
+  if (log_file_ == LogFile::full) return no_room("there was none a moment ago");
   // Two steps: a log file that has no room has a record that is not whole, which is never read. If
   // the sync fails nobody knows what is on the disk.
-  const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &staged.write());
-  log_file_ = log_file_after(written);
-  if (log_file_ == LogFile::full) return error_of(written, "no room on the disk");
+  const rocksdb::Status written = database.db().Write(rocksdb::WriteOptions(), &staged.write());
+  note(written);
+  if (log_file_ == LogFile::full) return no_room(written.ToString());
   if (log_file_ == LogFile::bad) return fail(error_of(written, "cannot write a commit"));
   if (options_.sync != SyncPolicy::commit) return {};
-  const rocksdb::Status synced = database_->db().SyncWAL();
+  const rocksdb::Status synced = database.db().SyncWAL();
   if (!synced.ok()) {
     Error error = error_of(synced, "cannot sync a commit");
     error.code = ErrorCode::unavailable;
@@ -234,19 +256,69 @@ Status RocksdbStore::write(StagedCommit& staged) {
   return {};
 }
 
-// There may be room again. RocksDB puts all that is in memory into tables: what was written before
-// is on the disk then, synced or not. REQUIRES: log_mutex_ is held.
-Status RocksdbStore::resume() {
-  const rocksdb::Status resumed = database_->db().Resume();
-  if (resumed.ok()) {
-    log_file_ = LogFile::unused;
+bool RocksdbStore::is_full() {
+  const std::lock_guard log_lock(log_mutex_);
+  return log_file_ == LogFile::full;
+}
+
+// What a write or a sync came to. REQUIRES: log_mutex_ is held.
+void RocksdbStore::note(const rocksdb::Status& status) {
+  log_file_ = log_file_after(status);
+  if (log_file_ == LogFile::full) reopen_later(options_.reopen_interval);
+}
+
+// Of a write that is not to the log file.
+void RocksdbStore::note_full(const rocksdb::Status& status) {
+  const std::lock_guard log_lock(log_mutex_);
+  if (log_file_ == LogFile::good && log_file_after(status) == LogFile::full) note(status);
+}
+
+void RocksdbStore::reopen_later(std::chrono::nanoseconds pause) {
+  {
     const std::lock_guard lock(mutex_);
-    ++counts_.syncs;
-    return {};
+    if (reopen_scheduled_) return;
+    reopen_scheduled_ = true;
   }
-  const Error error = error_of(resumed, "the disk was full, and still is");
-  if (!resumed.IsNoSpace() && !resumed.IsBusy()) return fail(error);
-  return Error{ErrorCode::resource_exhausted, error.message};
+  timer_.schedule(clock_.now() + pause, [this] { reopen_now(); });
+}
+
+// On the timer's thread, or at the end. Opening puts what the log files hold into tables, synced.
+void RocksdbStore::reopen_now() {
+  {
+    const std::lock_guard lock(mutex_);
+    reopen_scheduled_ = false;
+    if (!failure_.empty()) return;
+  }
+  if (!is_full()) return;
+  const std::uint64_t needed =
+      std::min<std::uint64_t>(options_.reserve_bytes, 2 * options_.write_buffer_bytes);
+  if (space_.free_bytes() < needed) return reopen_later(options_.reopen_interval);
+  const Status opened = slot_->reopen([this](const Database& found) { return compare(found); });
+  if (!opened) {
+    if (opened.error().code != ErrorCode::resource_exhausted) {
+      fail(opened.error());
+    } else {
+      reopen_later(10 * options_.reopen_interval);  // It is closed; each try replays much.
+    }
+    return;
+  }
+  const std::lock_guard log_lock(log_mutex_);
+  log_file_ = LogFile::good;
+  const std::lock_guard lock(mutex_);
+  ++counts_.syncs;
+}
+
+// All that was stored must be there, and nothing that was refused.
+Status RocksdbStore::compare(const Database& opened) const {
+  const Result<std::optional<CommitChain>> chain = opened.chain();
+  if (!chain) return chain.error();
+  const CommitChain found = chain->value_or(CommitChain{});
+  const std::lock_guard lock(mutex_);
+  if (!found.has_gap() && found.last == chain_.last && found.next_id == chain_.next_id) return {};
+  return Error{ErrorCode::data_loss,
+               "opened again after the disk was full, the database ends with commit " +
+                   std::to_string(found.last) + (found.has_gap() ? " and lacks some" : "") +
+                   "; the last one stored is " + std::to_string(chain_.last)};
 }
 
 // The commit is stored: the watermark follows, as far as the disk has it.
@@ -291,7 +363,8 @@ void RocksdbStore::sync_now() {
     if (testifies) witnessed_ = clock_.now();
   }
   if (options_.sync == SyncPolicy::interval) {
-    if (!sync_log("cannot sync the commits of the last interval")) {
+    const DatabaseSlot::Use database = slot_->use();
+    if (!database || !sync_log(*database, "cannot sync the commits of the last interval")) {
       if (failure().empty()) sync_later();  // There is no room; it may come back.
       return;
     }
@@ -331,34 +404,39 @@ void RocksdbStore::trim_now() {
     table = table_;
     next_id = broker::MessageId(chain_.next_id);
   }
+  const DatabaseSlot::Use database = slot_->use();
   // Messages must not be gone before it is certain that nobody needs them.
-  if (options_.sync != SyncPolicy::commit && !sync_log("cannot sync a trim")) {
+  if (!database ||
+      (options_.sync != SyncPolicy::commit && !sync_log(*database, "cannot sync a trim"))) {
     if (failure().empty()) trim_later();
     return;
   }
-  // After an error space is given back with the next trim.
-  const Result<bool> has_more = trimmer_.run(table, next_id);
+  const Result<bool> has_more = trimmer_.run(*database, table, next_id);
+  if (!has_more && has_more.error().code == ErrorCode::resource_exhausted) {
+    note_full(rocksdb::Status::NoSpace());
+    trim_later();
+  }
+  // After another error space is given back with the next trim.
   if (has_more && *has_more) trim_later();
 }
 
 // Of the timer's thread; not synced.
-rocksdb::Status RocksdbStore::write_beside(rocksdb::WriteBatch& rows) {
+rocksdb::Status RocksdbStore::write_beside(const Database& database, rocksdb::WriteBatch& rows) {
   const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::bad || log_file_ == LogFile::full)
-    return rocksdb::Status::Busy("the log file is damaged");
-  const rocksdb::Status written = database_->db().Write(rocksdb::WriteOptions(), &rows);
-  log_file_ = log_file_after(written);
+  if (log_file_ == LogFile::bad) return rocksdb::Status::Busy("the log file is damaged");
+  if (log_file_ == LogFile::full) return rocksdb::Status::NoSpace();
+  const rocksdb::Status written = database.db().Write(rocksdb::WriteOptions(), &rows);
+  note(written);
   return written;
 }
 
 // What was written so far is on the disk. False: not, for want of space; or the disk failed, and
 // the store has too.
-bool RocksdbStore::sync_log(const char* failed) {
+bool RocksdbStore::sync_log(const Database& database, const char* failed) {
   const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::full) return resume().has_value();
-  if (log_file_ != LogFile::good) return log_file_ == LogFile::unused;
-  const rocksdb::Status synced = database_->db().SyncWAL();
-  log_file_ = log_file_after(synced);
+  if (log_file_ != LogFile::good) return false;
+  const rocksdb::Status synced = database.db().SyncWAL();
+  note(synced);
   if (log_file_ == LogFile::bad) fail(error_of(synced, failed));
   if (!synced.ok()) return false;
   const std::lock_guard lock(mutex_);
@@ -375,10 +453,13 @@ std::optional<RecoveredPartition> RocksdbStore::partition(PartitionAddress addre
 
 Result<ReadBatches> RocksdbStore::read(PartitionAddress address, Offset from,
                                        std::size_t messages_max, std::size_t bytes_max) {
+  const DatabaseSlot::Use database = slot_->use();
+  if (!database) return closed();
   while (true) {
     const std::optional<RecoveredPartition> state = partition(address);
     if (!state) return ReadBatches{{}, from};
-    Result<ReadBatches> got = reader_.read(address, *state, from, messages_max, bytes_max);
+    Result<ReadBatches> got =
+        LogReader(*database).read(address, *state, from, messages_max, bytes_max);
     if (got) return got;
     // What was trimmed meanwhile is not lost.
     const std::optional<RecoveredPartition> now = partition(address);
@@ -387,71 +468,54 @@ Result<ReadBatches> RocksdbStore::read(PartitionAddress address, Offset from,
 }
 
 Result<Offset> RocksdbStore::find_time(PartitionAddress address, WallTime time) {
+  const DatabaseSlot::Use database = slot_->use();
+  if (!database) return closed();
   const std::optional<RecoveredPartition> state = partition(address);
   if (!state) return RecoveredPartition().end;
-  return reader_.find_time(address, *state, time);
-}
-
-rocksdb::WriteOptions without_log() {
-  rocksdb::WriteOptions options;
-  options.disableWAL = true;
-  return options;
+  return LogReader(*database).find_time(address, *state, time);
 }
 
 Status RocksdbStore::write_spill(const SpillKey& key, std::string_view bytes) {
-  const rocksdb::Status written =
-      database_->db().Put(without_log(), database_->spill(), spill_key(key),
-                          rocksdb::Slice(bytes.data(), bytes.size()));
-  if (!written.ok()) return error_of(written, "cannot spill");
-  return {};
+  const DatabaseSlot::Use database = slot_->use();
+  if (!database) return closed();
+  const rocksdb::Status written = write_chunk(*database, key, bytes);
+  if (written.ok()) return {};
+  note_full(written);
+  return error_of(written, "cannot spill");
 }
 
 Result<std::string> RocksdbStore::read_spill(const SpillKey& key) {
-  std::string bytes;
-  const rocksdb::Status got =
-      database_->db().Get(read_options(), database_->spill(), spill_key(key), &bytes);
-  if (got.IsNotFound()) return Error{ErrorCode::not_found, "no such chunk was spilled"};
-  if (!got.ok()) return error_of(got, "cannot read a spilled chunk");
-  return bytes;
+  const DatabaseSlot::Use database = slot_->use();
+  if (!database) return closed();
+  return read_chunk(*database, key);
 }
 
 Status RocksdbStore::erase_spill(const SpillKey& first, std::uint64_t chunk_count) {
   if (chunk_count == 0) return {};
-  SpillKey end = first;
-  end.chunk = chunk_count > ~first.chunk ? ~std::uint64_t{0} : first.chunk + chunk_count;
-  rocksdb::Status erased;
-  if (chunk_count == 1) {
-    erased = database_->db().Delete(without_log(), database_->spill(), spill_key(first));
-  } else {
-    erased = database_->db().DeleteRange(without_log(), database_->spill(), spill_key(first),
-                                         spill_key(end));
-  }
-  if (!erased.ok()) return error_of(erased, "cannot erase spilled chunks");
-  return {};
-}
-
-// Chunks that stay behind are gone at the next start.
-void RocksdbStore::erase_spilled(const std::vector<std::string>& prefixes) {
-  for (const std::string& prefix : prefixes) {
-    static_cast<void>(database_->db().DeleteRange(without_log(), database_->spill(), prefix,
-                                                  end_of_prefix(prefix)));
-  }
+  const DatabaseSlot::Use database = slot_->use();
+  if (!database) return {};  // No chunk is left when it is opened.
+  return erase_chunks(*database, first, chunk_count);
 }
 
 StoreStats RocksdbStore::stats() const {
+  const DatabaseSlot::Use database = slot_->use();
   StoreStats stats;
+  bool awaits_room = !database;
   {
     const std::lock_guard lock(mutex_);
     stats = counts_;
     stats.failure = failure_;
+    awaits_room = awaits_room || reopen_scheduled_;
     for (const auto& [address, state] : table_)
       stats.messages += state.end - state.first;
   }
-  std::uint64_t tables = 0;
-  database_->db().GetAggregatedIntProperty("rocksdb.total-sst-files-size", &tables);
-  stats.disk_bytes = tables + database_log_bytes(*database_);
+  if (database) {
+    std::uint64_t tables = 0;
+    database->db().GetAggregatedIntProperty("rocksdb.total-sst-files-size", &tables);
+    stats.disk_bytes = tables + database_log_bytes(*database);
+  }
   stats.disk_free_bytes = space_.free_bytes();
-  stats.is_full = stats.disk_free_bytes < options_.reserve_bytes;
+  stats.is_full = awaits_room || stats.disk_free_bytes < options_.reserve_bytes;
   return stats;
 }
 
@@ -459,7 +523,15 @@ StoreStats RocksdbStore::stats() const {
 void RocksdbStore::close() {
   timer_.stop();
   if (!recovered_ || !failure().empty()) return;
-  if (!sync_log("cannot sync at the end") || !database_->flush()) return;
+  const auto sync = [this] {
+    const DatabaseSlot::Use database = slot_->use();
+    return database && sync_log(*database, "cannot sync at the end");
+  };
+  if (!sync()) {
+    reopen_now();  // If it was for want of room.
+    if (!failure().empty() || !sync()) return;
+  }
+  if (!slot_->use()->flush()) return;
   Mark mark = mark_of(chain_);
   mark.is_clean = true;
   if (!marks_->write(mark) || !marks_->sync()) return;
@@ -479,6 +551,8 @@ std::optional<Error> invalid(const StoreOptions& options) {
                  "; at least 16 are needed");
   if (options.sync_interval <= std::chrono::nanoseconds::zero())
     return error("sync_interval must be above zero");
+  if (options.reopen_interval <= std::chrono::nanoseconds::zero())
+    return error("reopen_interval must be above zero");
   return std::nullopt;
 }
 
@@ -517,7 +591,8 @@ Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
     }
   }
   return std::unique_ptr<broker::Store>(std::make_unique<RocksdbStore>(
-      options, std::move(ordered), std::move(*lock), std::move(*marks), std::move(*database)));
+      options, std::move(ordered), std::move(*lock), std::move(*marks),
+      std::make_unique<DatabaseSlot>(database_options, std::move(*database))));
 }
 
 }  // namespace ordo::store_rocksdb

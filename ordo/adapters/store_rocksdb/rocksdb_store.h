@@ -53,6 +53,8 @@ struct StoreOptions {
   std::chrono::nanoseconds witness_interval = std::chrono::seconds(1);
   // What nobody needs any more is looked for so long after it was trimmed.
   std::chrono::nanoseconds trim_interval = std::chrono::seconds(1);
+  // After the disk was full, the store looks this often whether there is room to go on.
+  std::chrono::nanoseconds reopen_interval = std::chrono::milliseconds(100);
   std::uint64_t reserve_bytes = 64u << 20;     // Kept free for acknowledgements.
   std::size_t write_buffer_bytes = 32u << 20;  // Messages are held so long before they are a table.
   std::size_t cache_bytes = 16u << 20;         // Of what is read.
