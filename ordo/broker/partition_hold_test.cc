@@ -496,6 +496,45 @@ TEST(PartitionDamageTest, WhatCannotBeReadExpiresLikeOthers) {
   EXPECT_EQ(rig.stats().waiting + rig.stats().lanes, 0u);
 }
 
+TEST(PartitionDamageTest, ASeekBackDeliversWhatComesBeforeTheMessageThatCannotBeRead) {
+  PartitionRig rig(cold());
+  SubscriptionSetup setup = ordered();
+  setup.config.retain_acked_messages = true;
+  rig.subscribe(setup);
+  rig.consume();
+  for (const char* text : {"1", "2", "3"})
+    rig.publish("k", {text});
+  ASSERT_TRUE(rig.damage(Offset(2)));
+  EXPECT_EQ(rig.texts(), "1");
+  rig.ack("1");
+  rig.send(SeekToTime{rig.next_request(), kSubscription, WallTime{}});
+  ASSERT_EQ(rig.take<Sought>().size(), 1u);
+  rig.consume();
+  EXPECT_EQ(rig.texts(), "1");
+  rig.ack("1");
+  EXPECT_EQ(rig.texts(), "");
+  EXPECT_TRUE(find_blocked(rig, "k"));
+}
+
+TEST(PartitionDamageTest, ARestartDeliversWhatComesBeforeTheMessageThatCannotBeRead) {
+  PartitionRig rig(cold());
+  SubscriptionSetup setup = ordered();
+  setup.config.ordered_window = 2;
+  rig.subscribe(setup);
+  const ConsumerNumber consumer = rig.consume(1, 1'000);
+  rig.publish("k", {"1"});
+  rig.consume();
+  rig.publish("k", {"damaged"});
+  rig.publish("other", {"other"});
+  ASSERT_TRUE(rig.damage(Offset(2)));
+  rig.allow(consumer, 1, 1'000);
+  EXPECT_EQ(rig.texts(), "1 other");
+  rig.pass(1s);
+  rig.restart();
+  rig.consume();
+  EXPECT_EQ(rig.texts(), "1 other");
+}
+
 TEST(PartitionDamageTest, ASnapshotCanBeTakenThoughItsOldestMessageCannotBeRead) {
   PartitionRig rig(cold());
   rig.subscribe(ordered());

@@ -187,6 +187,7 @@ class Subscription {
   // It is not delivered behind others that are out: if one of those fails it comes back too, and
   // where deliveries are counted that may happen once to a message, or it would be given up for
   // the failures of others.
+  bool is_before_loss(const Lane& lane) const;
   bool goes_alone(const Item& item) const {
     return item.failures > 0 || is_exhausted(item) || (counts_attempts() && item.deliveries > 0);
   }
@@ -240,6 +241,7 @@ class Subscription {
   std::unordered_map<std::uint32_t, Message> loaded_;  // Heads of lanes, read and not delivered.
 
   std::uint64_t fence_counter_ = 0;
+  bool is_expiring_ = false;  // What retention gives up is leaving its lane.
   std::size_t leased_bytes_ = 0;
   std::vector<std::uint32_t> outboxes_;    // Consumers with deliveries in this step.
   std::vector<std::uint32_t> released_;    // Consumers whose leases ended in this step.

@@ -23,6 +23,7 @@ std::uint32_t Subscription::attempts_max() const {
 }
 
 void Subscription::give_up_head(std::uint32_t index, Step& step) {
+  if (is_expiring_) return;  // It may be the next that goes.
   const Item& head = lanes_.item(lanes_[index].first_item);
   if (head.is_condemned || setup_.config.dead_letter_policy) {
     send_dead_letter(index, step);

@@ -130,7 +130,15 @@ void Subscription::seek_committed(const std::optional<Error>& error, Step& step)
 }
 
 void Subscription::expire_below(Offset offset, Step& step) {
-  if (seek_ || offset <= journal_.acked().low_water()) return;
+  if (seek_) return;
+  // What is on its way to a dead-letter topic is there until that is answered, and what waits behind
+  // it too.
+  for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
+    const Lane& lane = lanes_[index];
+    if (lane.is_taken && lane.phase == LanePhase::dead_lettering)
+      offset = std::min(offset, lanes_.item(lane.first_item).offset);
+  }
+  if (offset <= journal_.acked().low_water()) return;
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
     Lane& lane = lanes_[index];
     if (!lane.is_taken || lane.phase == LanePhase::dead_lettering) continue;
@@ -143,12 +151,13 @@ void Subscription::expire_below(Offset offset, Step& step) {
       --counts_.waiting;
       ++counts_.expired;
     }
-    // The lane may go with its last message.
+    // The lane may go with its last message. None is given up any more that goes next.
+    is_expiring_ = true;
     while (lane.is_taken && lane.serial == serial && lane.first_item != kNoIndex &&
-           lane.phase != LanePhase::dead_lettering &&
            lanes_.item(lane.first_item).offset < offset) {
       settle(lane.first_item, Settled::expired, step);
     }
+    is_expiring_ = false;
     if (lane.is_taken && lane.serial == serial) review(index, step);
   }
   // What was written down of those that nobody looked at since the start goes too.

@@ -231,13 +231,23 @@ void Subscription::review(std::uint32_t index, Step& step) {
   }
 }
 
+// What comes before the message that cannot be read does not wait for it.
+bool Subscription::is_before_loss(const Lane& lane) const {
+  if (lane.hold != LaneHold::data_loss) return false;
+  if (const std::uint32_t item = lanes_.next_item(lane); item != kNoIndex)
+    return lanes_.item(item).offset < lane.held_for;
+  if (lane.tail.empty()) return false;
+  if (common_.tails.front_is_spilled(lane.tail)) return true;  // It is looked at when it is read.
+  return common_.tails.front(lane.tail) < lane.held_for;
+}
+
 // True: its next message may go as soon as a consumer takes it. A head that has failed too often is
 // given up here, once nothing before it is out.
 bool Subscription::is_deliverable(std::uint32_t index, Step& step) {
   const Lane& lane = lanes_[index];
   if (lane.phase != LanePhase::open) return false;
   const std::uint32_t item = lanes_.next_item(lane);
-  if (lane.hold != LaneHold::none) {
+  if (lane.hold != LaneHold::none && !is_before_loss(lane)) {
     if (lane.leased_count == 0 && item != kNoIndex && lanes_.item(item).is_condemned)
       give_up_head(index, step);
     return false;
