@@ -131,8 +131,8 @@ void Subscription::seek_committed(const std::optional<Error>& error, Step& step)
 
 void Subscription::expire_below(Offset offset, Step& step) {
   if (seek_) return;
-  // What is on its way to a dead-letter topic is there until that is answered, and what waits behind
-  // it too.
+  // What is on its way to a dead-letter topic is there until that is answered, and so is what waits
+  // behind it.
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
     const Lane& lane = lanes_[index];
     if (lane.is_taken && lane.phase == LanePhase::dead_lettering)
