@@ -91,9 +91,15 @@ class Report {
   }
 
   void write() {
+    // The process may have been killed while it wrote down how a request ended.
+    std::set<std::string> cut_off;
+    for (const auto& [uid, words] : begun_) {
+      if (!ended_.contains(uid)) cut_off.insert(words[6]);
+    }
     for (const auto& [uid, words] : begun_) {
       const auto end = ended_.find(uid);
-      const bool is_ok = end != ended_.end() && end->second[3] == "ok";
+      const bool is_ok =
+          end != ended_.end() && end->second[3] == "ok" && !cut_off.contains(words[6]);
       ok_count += is_ok ? 1 : 0;
       BrokerHistory::Published message{.publisher = words[4],
                                        .topic = "T",
