@@ -10,6 +10,7 @@
 //
 // Threads: any thread; reopen(): one at a time. A thread has one Use at a time, and none when it
 //          calls reopen().
+// Bounds:  one database, or none while it cannot be opened.
 // Cost:    use(): two locks that nobody holds for long, but for reopen(): closing, replaying at
 //          most two write buffers of log files, and a second if RocksDB waits after an error.
 #pragma once

@@ -10,7 +10,9 @@
 // log file are seen through a small database of its own around a copy of it, in the folder
 // PATH.part.
 //
-// Threads: one owner. Cost: a copy of the file for table_changes() and read_log().
+// Threads: one owner.
+// Bounds:  on the disk a copy of one file at a time.
+// Cost:    each file is read once; copied first for table_changes() and read_log().
 #pragma once
 
 #include <functional>

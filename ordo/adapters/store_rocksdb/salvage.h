@@ -14,6 +14,7 @@
 // Threads: a function without state of its own; nobody else uses the files.
 // Bounds:  memory: the rows of 'state' and 'meta', and what the log files change in them. Disk: all
 //          messages once more, in `fresh`; the folder DAMAGED.part while one file is read.
+// Cost:    every file is read, some of them more than once; every message is written.
 // Errors:  nothing can be written, in `fresh` or beside it.
 #pragma once
 

@@ -4,6 +4,8 @@
 //   Result<std::string> bytes = read_chunk(database, key);
 //
 // Threads: any thread.
+// Bounds:  none of their own: the core decides what is spilled.
+// Cost:    one write or read of RocksDB each, without a log file or a sync.
 #pragma once
 
 #include <cstdint>
