@@ -4,8 +4,9 @@
   tools/lint.py --tool clang-tidy-19 --build build/release --jobs 2 [FILE ...]
 
 A file that was clean is not looked at again until its preprocessed text, the options it is compiled
-with, .clang-tidy or the tool changes: the verdicts are kept in BUILD/lint. Findings are printed as
-file:line:column; exit status 1 when there is one.
+with, .clang-tidy or the tool changes. The verdicts are kept for all clones of this repository, as
+ccache keeps objects: in $XDG_CACHE_HOME/ordo/lint (~/.cache), for 30 days after their last use.
+Findings are printed as file:line:column; exit status 1 when there is one.
 
 Tests, benchmarks and examples are left to the compiler's warnings and the sanitizers: reading them
 takes three times as long as reading the product, and what is found there is mostly GoogleTest.
@@ -13,8 +14,10 @@ takes three times as long as reading the product, and what is found there is mos
 
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -24,6 +27,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = "ordo/"
+VERDICTS = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache",
+                        "ordo", "lint")
+KEPT_SECONDS = 30 * 24 * 3600
 
 
 def is_product(path):
@@ -44,7 +50,7 @@ def entries(build, only):
 
 
 def fingerprint(entry, salt):
-    """A hash of everything the verdict on this file depends on."""
+    """A hash of everything the verdict on this file depends on, the same in every clone."""
     command = shlex.split(entry["command"])
     if command[0].endswith("ccache"):
         command = command[1:]
@@ -56,16 +62,16 @@ def fingerprint(entry, salt):
     if text.returncode != 0:
         return None
     digest = hashlib.sha256(salt)
-    digest.update(shlex.join(preprocess).encode())
-    digest.update(text.stdout)
+    digest.update(shlex.join(preprocess).replace(str(ROOT), ".").encode())
+    digest.update(text.stdout.replace(str(ROOT).encode(), b"."))
     return digest.hexdigest()
 
 
 def lint(path, entry, arguments, salt):
     start = time.monotonic()
     mark = fingerprint(entry, salt)
-    verdict = arguments.build / "lint" / (path.replace("/", "+") + ".clean")
-    if mark and verdict.exists() and verdict.read_text() == mark:
+    if mark and (VERDICTS / mark).exists():
+        (VERDICTS / mark).touch()
         return path, True, "", 0.0
     # The options are g++'s; those that clang does not know say nothing about our code.
     command = [arguments.tool, "-p", str(arguments.build), "--quiet",
@@ -74,10 +80,16 @@ def lint(path, entry, arguments, salt):
                             check=False)
     clean = result.returncode == 0
     if clean and mark:
-        verdict.parent.mkdir(exist_ok=True)
-        verdict.write_text(mark)
+        (VERDICTS / mark).touch()
     errors = "" if clean else re.sub(r"(?m)^\d+ warnings.*generated\.\n", "", result.stderr)
     return path, clean, result.stdout + errors, time.monotonic() - start
+
+
+def forget_old_verdicts():
+    for verdict in VERDICTS.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # Another clone may do the same.
+            if time.time() - verdict.stat().st_mtime > KEPT_SECONDS:
+                verdict.unlink()
 
 
 def main():
@@ -91,6 +103,8 @@ def main():
     version = subprocess.run([arguments.tool, "--version"], capture_output=True, check=True).stdout
     salt = version + (ROOT / ".clang-tidy").read_bytes() + pathlib.Path(__file__).read_bytes()
 
+    VERDICTS.mkdir(parents=True, exist_ok=True)
+    forget_old_verdicts()
     failed, times = 0, []
     work = entries(arguments.build, set(arguments.files))
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as executor:
