@@ -64,7 +64,7 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   std::int64_t leased_messages() const;
 
   // For the hosts.
-  // All that a partition has leased to it; then deliver() with those that are handed out.
+  // What a partition has leased to it; then deliver() with the same.
   void count_delivered(std::uint32_t partition, std::uint64_t messages, std::uint64_t bytes);
   void deliver(std::vector<Delivery>&& deliveries);
   void keep_back(const Error& reason);

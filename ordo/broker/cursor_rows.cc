@@ -22,7 +22,8 @@ std::optional<std::uint64_t> decode_number(std::string_view bytes) {
 }
 
 RowKey hold_key(const RowOwner& owner, const HeldLaneRow& held) {
-  return row_key(owner, RowKind::held_lane, held.key.empty() ? held.offset.value() : 0, held.key);
+  const bool has_own_row = held.key.empty() || held.hold == LaneHold::data_loss;
+  return row_key(owner, RowKind::held_lane, has_own_row ? held.offset.value() : 0, held.key);
 }
 
 std::uint64_t hold_value(const HeldLaneRow& held) {
@@ -50,7 +51,7 @@ CursorState read_cursor_rows(const std::map<RowKey, std::string>& rows, const Ro
         break;
       case RowKind::held_lane:
         state.held.push_back(HeldLaneRow{key.text,
-                                         Offset(key.text.empty() ? key.position : *value >> 8),
+                                         Offset(key.position > 0 ? key.position : *value >> 8),
                                          static_cast<LaneHold>(*value & 0xff)});
         break;
     }

@@ -8,7 +8,8 @@
 //   2 attempts   position = offset, value = how often it may have been delivered
 //   3 delivered  value = an offset: nothing at or above it has been delivered
 //   4 held lane  text = key (or position = offset of a message without one), value = LaneHold in
-//                the lowest byte, above it the offset of the head it is held for (0: for none)
+//                the lowest byte, above it the offset of the head it is held for (0: for none);
+//                what cannot be read has a row of its own: text = key and position = offset
 //
 // Rows are only ever added to by settling, so any mix of old and new ones is sound: their union is
 // what is settled.
@@ -30,8 +31,8 @@ namespace ordo::broker {
 
 enum class RowKind : std::uint8_t { acked = 1, attempts = 2, delivered = 3, held_lane = 4 };
 
-// Why a lane is out of service. Parked and paused ones are written down, and those of a key whose
-// head cannot be read.
+// Why a lane is out of service. Parked and paused ones are written down, and so is every message
+// of a key that cannot be read.
 enum class LaneHold : std::uint8_t {
   none = 0,
   parked = 1,
@@ -53,7 +54,7 @@ std::optional<std::uint64_t> decode_number(std::string_view bytes);
 
 struct HeldLaneRow {
   std::string key;  // Empty: a message without key.
-  Offset offset;    // Of that message, or of the head that the key is held for; 0: of none.
+  Offset offset;    // Of that message, or of the one that the key is held for; 0: of none.
   LaneHold hold = LaneHold::none;
 };
 

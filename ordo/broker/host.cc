@@ -13,9 +13,6 @@
 namespace ordo::broker {
 namespace {
 
-// A damaged message without a key to pause is kept from its consumers for so long at a time.
-constexpr std::chrono::seconds kDamagedAside{600};
-
 template <class Value>
 concept HasRequest = requires(Value& value) {
   value.request;
@@ -227,6 +224,8 @@ void PartitionHost::perform(Effect& effect, Outbox& outbox) {
           commit(std::move(done), outbox);
         } else if constexpr (std::is_same_v<Done, Deliver>) {
           deliver(std::move(done));
+        } else if constexpr (std::is_same_v<Done, KeptBack>) {
+          report(std::move(done));
         } else if constexpr (std::is_same_v<Done, WantCredit>) {
           if (ConsumerDesk* consumer = consumer_of(done.consumer))
             consumer->want_credit(address_.index);
@@ -294,28 +293,14 @@ void PartitionHost::deliver(Deliver&& effect) {
   for (const Delivery& delivery : effect.deliveries)
     bytes += delivery.message.size();
   found->second->count_delivered(address_.index, effect.deliveries.size(), bytes);
-  std::optional<Error> damage;
-  std::erase_if(effect.deliveries, [&](const Delivery& delivery) {
-    if (delivery.message.is_intact()) [[likely]]
-      return false;
-    damage = set_damaged_aside(delivery);
-    return true;
-  });
-  if (!effect.deliveries.empty()) found->second->deliver(std::move(effect.deliveries));
-  if (damage) found->second->keep_back(*damage);
+  found->second->deliver(std::move(effect.deliveries));
 }
 
-// Nobody is given bytes that are not what was published. Its key is paused, so that nothing
-// overtakes it, until an operator decides; without a key it is kept aside.
-Error PartitionHost::set_damaged_aside(const Delivery& delivery) {
-  const Message& message = delivery.message;
-  const Damage damage{address_, message.offset(), message.id(), std::string(message.key())};
+void PartitionHost::report(KeptBack&& effect) {
+  const Damage damage{address_, effect.offset, effect.id, std::move(effect.key)};
   switchboard_.report(damage);
-  if (!message.key().empty())
-    post({OperateKey{
-        {}, delivery.ack_id.subscription, std::string(message.key()), OperateKey::Verb::pause}});
-  post({ModifyDeadline{{}, false, {delivery.ack_id}, kDamagedAside}});
-  return error_of(damage);
+  const auto found = consumers_.find(effect.consumer);
+  if (found != consumers_.end()) found->second->keep_back(error_of(damage));
 }
 
 void PartitionHost::close_consumer(ConsumerClosed&& effect) {

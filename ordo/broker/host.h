@@ -107,7 +107,7 @@ class PartitionHost : public std::enable_shared_from_this<PartitionHost> {
   void commit(Commit&& effect, Outbox& outbox);
   void committed(const Committed& input);
   void deliver(Deliver&& effect);
-  Error set_damaged_aside(const Delivery& delivery);
+  void report(KeptBack&& effect);
   void close_consumer(ConsumerClosed&& effect);
   void send_dead_letter(SendDeadLetter&& effect);
 

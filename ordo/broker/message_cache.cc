@@ -75,6 +75,15 @@ Message MessageCache::find(Offset offset) const {
   return Message(batch, static_cast<std::uint32_t>(offset - batch->first_offset));
 }
 
+void MessageCache::forget_read(Offset offset) {
+  const auto after = read_.upper_bound(offset);
+  if (after == read_.begin()) return;
+  const auto batch = std::prev(after);
+  if (offset >= batch->second->end_offset()) return;
+  read_bytes_ -= cost_of(*batch->second);
+  read_.erase(batch);
+}
+
 void MessageCache::forget_below(Offset offset) {
   while (!batches_.empty() && batches_.front()->end_offset() <= offset)
     drop_oldest();

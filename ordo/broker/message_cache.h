@@ -44,6 +44,9 @@ class MessageCache {
   // is empty.
   bool covers(Offset offset) const { return !batches_.empty() && offset >= first_; }
 
+  // What was read of it is not to be used again.
+  void forget_read(Offset offset);
+
   // Messages below are not needed any more.
   void forget_below(Offset offset);
 

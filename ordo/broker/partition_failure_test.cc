@@ -12,13 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using Verb = OperateKey::Verb;
 
-SubscriptionSetup parking(std::uint32_t attempts) {
-  SubscriptionSetup setup = ordered();
-  setup.config.failure_policy = FailurePolicy::park;
-  setup.config.park_attempts = attempts;
-  return setup;
-}
-
 // A subscription of the dead-letter topic, with a consumer.
 void watch_dead_letters(PartitionRig& rig) {
   rig.subscribe(ordered(kDeadSubscription), kDeadPartition);

@@ -1,6 +1,5 @@
-// Keys that are out of service: paused, parked, without a dead-letter topic, or unreadable; and
-// what operators can do about them.
-#include <algorithm>
+// Keys that are out of service: paused, parked, or without a dead-letter topic; and what operators
+// can do about them.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -18,33 +17,6 @@ using Verb = OperateKey::Verb;
 
 const Error kNoSpace{ErrorCode::resource_exhausted, "no space"};
 const Error kGone{ErrorCode::not_found, "gone"};
-
-// Parks after so many attempts; there is a topic for dead letters that operators may use.
-SubscriptionSetup parking(std::uint32_t attempts) {
-  SubscriptionSetup setup = ordered();
-  setup.config.failure_policy = FailurePolicy::park;
-  setup.config.park_attempts = attempts;
-  setup.dead_letter_topic = TopicNumber(2);
-  setup.dead_letter_partitions = 1;
-  return setup;
-}
-
-// Nothing stays in memory but the last batch.
-PartitionOptions cold() {
-  PartitionOptions options;
-  options.cache_bytes_max = 1;
-  options.ready_bytes_max = 1;
-  options.read_messages_max = 1;
-  options.delivered_ahead = 1;
-  return options;
-}
-
-std::optional<BlockedKey> find_blocked(PartitionRig& rig, const std::string& key) {
-  for (const BlockedKey& blocked : rig.blocked_keys()) {
-    if (blocked.key == key) return blocked;
-  }
-  return std::nullopt;
-}
 
 // `key` is paused and its head, which is "2", is nobody's.
 void pause_behind_first(PartitionRig& rig, const std::string& key) {
@@ -71,7 +43,7 @@ TEST(PartitionHoldTest, APauseOfAKeyOutlivesASeekAndARestartAfterIt) {
   pause_behind_first(rig, "k");
   rig.send(SeekToTime{rig.next_request(), kSubscription, start});
   EXPECT_EQ(rig.texts(), "other");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::paused);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::paused);
   rig.restart();
   rig.consume();
   EXPECT_EQ(rig.texts(), "other");
@@ -117,7 +89,7 @@ TEST(PartitionHoldTest, APausedKeyStaysPausedWhenItsHeadIsDeadLettered) {
   pause_behind_first(rig, "k");
   EXPECT_FALSE(rig.operate("k", Verb::dead_letter_head));
   EXPECT_EQ(rig.texts(), "");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::paused);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::paused);
   EXPECT_FALSE(rig.operate("k", Verb::resume));
   EXPECT_EQ(rig.texts(), "3");
 }
@@ -144,7 +116,7 @@ TEST(PartitionHoldTest, ADeadLetterThatCannotBeStoredIsAnsweredAndChangesNothing
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->code, error.code == ErrorCode::not_found ? ErrorCode::failed_precondition
                                                                : ErrorCode::resource_exhausted);
-    EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::paused);
+    EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::paused);
     rig.pass(5s);
     EXPECT_EQ(rig.stats().dead_lettered, 0u);
     EXPECT_FALSE(rig.operate("k", Verb::resume));
@@ -213,9 +185,9 @@ TEST(PartitionHoldTest, ResumingAKeyWhoseDeadLetterTopicWasGoneTriesAgainAtOnce)
   rig.publish("k", {"bad", "good"});
   rig.refuse_dead_letters(kGone);
   rig.nack("bad");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::dead_letter_gone);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::dead_letter_gone);
   EXPECT_FALSE(rig.operate("k", Verb::resume));  // It is gone still: blocked again.
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::dead_letter_gone);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::dead_letter_gone);
   EXPECT_EQ(rig.texts(), "bad");
   rig.refuse_dead_letters(std::nullopt);
   EXPECT_FALSE(rig.operate("k", Verb::resume));
@@ -234,7 +206,7 @@ TEST(PartitionHoldTest, ResumingAKeyWithoutADeadLetterTopicNamesTheTopic) {
   const std::optional<Error> answer = rig.operate("k", Verb::resume);
   ASSERT_TRUE(answer);
   EXPECT_NE(answer->message.find("projects/p/topics/dead"), std::string::npos);
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::dead_letter_gone);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::dead_letter_gone);
 }
 
 TEST(PartitionHoldTest, APauseIsKeptWhenTheDeadLetterTopicTurnsOutToBeGone) {
@@ -247,7 +219,7 @@ TEST(PartitionHoldTest, APauseIsKeptWhenTheDeadLetterTopicTurnsOutToBeGone) {
   rig.send(OperateKey{rig.next_request(), kSubscription, "k", Verb::pause});
   rig.commit_one(kGone);
   rig.hold_commits(false);
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::paused);
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::paused);
 }
 
 // ------------------------------------------------------------------------------------ attempts
@@ -336,198 +308,6 @@ TEST(PartitionHoldTest, AParkedHeadThatWasDeadLetteredBeforeACrashHoldsNothing) 
   rig.consume();
   EXPECT_EQ(rig.texts(), "good");
   EXPECT_EQ(rig.stats().parked_lanes, 0u);
-}
-
-// ------------------------------------------------------------------------------------ data loss
-
-TEST(PartitionDamageTest, AMessageThatCannotBeReadHoldsUpNobodyAndIsListed) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.publish("a", {"before"});
-  rig.publish("k", {"damaged"});
-  rig.publish("b", {"after"});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.restart();
-  rig.consume();
-  EXPECT_EQ(rig.texts(), "before after");
-  const std::optional<BlockedKey> blocked = find_blocked(rig, "");
-  ASSERT_TRUE(blocked);
-  EXPECT_EQ(blocked->reason, BlockReason::data_loss);
-  EXPECT_EQ(blocked->head_offset, Offset(2));
-  EXPECT_EQ(blocked->last_failure, "data loss: offset 2 cannot be read");
-  rig.ack("before");
-  rig.ack("after");
-  rig.pass(60s);
-  EXPECT_EQ(rig.stats().waiting, 1u);  // It is not settled,
-  rig.restart();
-  rig.consume();
-  EXPECT_TRUE(find_blocked(rig, ""));  // nor forgotten.
-  EXPECT_EQ(rig.operate("", Verb::dead_letter_head)->code, ErrorCode::failed_precondition);
-  EXPECT_FALSE(rig.operate("", Verb::skip_head));
-  EXPECT_FALSE(find_blocked(rig, ""));
-  EXPECT_EQ(rig.stats().skipped, 1u);
-  EXPECT_EQ(rig.stats().acked_intervals, 0u);
-}
-
-TEST(PartitionDamageTest, AKeyThatIsKnownWaitsForItsMessageThatCannotBeReadAlsoAfterARestart) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.consume();
-  rig.publish("k", {"1"});
-  rig.publish("k", {"damaged"});
-  rig.publish("k", {"3"});
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.ack("1");
-  rig.ack("other");
-  EXPECT_EQ(rig.texts(), "1 other");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-  EXPECT_EQ(find_blocked(rig, "k")->waiting, 1u);
-  rig.restart();
-  rig.consume();
-  rig.publish("more", {"more"});
-  EXPECT_EQ(rig.texts(), "more");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-  EXPECT_EQ(find_blocked(rig, "k")->head_offset, Offset(2));
-  EXPECT_FALSE(rig.operate("k", Verb::skip_head));
-  EXPECT_EQ(rig.texts(), "3");
-}
-
-TEST(PartitionDamageTest, WhatCanBeReadAgainIsDeliveredWhenItIsResumed) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.consume();
-  rig.publish("k", {"1"});
-  rig.publish("k", {"2"});
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.ack("1");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-  EXPECT_FALSE(rig.operate("k", Verb::resume));
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);  // It was tried.
-  ASSERT_TRUE(rig.damage(Offset(2)));                                 // The bit is back.
-  rig.texts();
-  EXPECT_FALSE(rig.operate("k", Verb::resume));
-  EXPECT_EQ(rig.texts(), "2");
-}
-
-TEST(PartitionDamageTest, AKeyIsFreeAfterARestartThatCanReadItAgain) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.consume();
-  rig.publish("k", {"1"});
-  rig.publish("k", {"2"});
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.ack("1");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.restart();
-  rig.consume();
-  EXPECT_EQ(rig.texts(), "2 other");
-}
-
-TEST(PartitionDamageTest, MessagesBesideEachOtherAreListedAndSkippedTogether) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.publish("k", {"1", "2", "3", "4", "5"});  // One batch: it is read as a whole, or not.
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(3)));
-  rig.restart();
-  rig.consume();
-  EXPECT_EQ(rig.texts(), "other");
-  const std::optional<BlockedKey> blocked = find_blocked(rig, "");
-  ASSERT_TRUE(blocked);
-  EXPECT_EQ(blocked->waiting, 4u);
-  EXPECT_EQ(blocked->last_failure, "data loss: offset 1 to 5 cannot be read");
-  EXPECT_FALSE(rig.operate("", Verb::skip_head));
-  EXPECT_FALSE(find_blocked(rig, ""));
-  EXPECT_EQ(rig.stats().skipped, 5u);
-  EXPECT_EQ(rig.stats().waiting, 0u);
-}
-
-TEST(PartitionDamageTest, AWindowIsNotHeldUpByALaterMessageThatCannotBeReadNorIsARestart) {
-  PartitionRig rig(cold());
-  SubscriptionSetup setup = ordered();
-  setup.config.ordered_window = 2;
-  rig.subscribe(setup);
-  const ConsumerNumber consumer = rig.consume(1, 1'000);
-  rig.publish("k", {"1"});
-  rig.consume();
-  rig.publish("k", {"damaged"});  // It waits for the consumer that holds the first.
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  rig.allow(consumer, 1, 1'000);
-  EXPECT_EQ(rig.texts(), "1 other");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-  rig.pass(1s);
-  rig.restart();
-  rig.consume();
-  EXPECT_EQ(rig.texts(), "1 other");
-  rig.nack("1");
-  EXPECT_EQ(rig.texts(), "1");
-  rig.ack("1");
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::data_loss);
-}
-
-TEST(PartitionDamageTest, WhatCannotBeReadCannotBeDeadLettered) {
-  PartitionRig rig(cold());
-  rig.subscribe(parking(5));
-  rig.consume();
-  rig.publish("k", {"1"});
-  rig.publish("k", {"2"});
-  rig.publish("other", {"other"});
-  EXPECT_FALSE(rig.operate("k", Verb::pause));
-  rig.ack("1");
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  EXPECT_EQ(rig.operate("k", Verb::dead_letter_head)->code, ErrorCode::data_loss);
-  EXPECT_EQ(find_blocked(rig, "k")->reason, BlockReason::paused);
-}
-
-TEST(PartitionDamageTest, WhatCannotBeReadExpiresLikeOthers) {
-  PartitionRig rig(cold());
-  SubscriptionSetup setup = ordered();
-  setup.config.message_retention = 600s;
-  rig.subscribe(setup);
-  rig.publish("k", {"1", "2"});
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(1)));
-  rig.restart();
-  rig.consume();
-  EXPECT_TRUE(find_blocked(rig, ""));
-  rig.pass(700s);
-  EXPECT_FALSE(find_blocked(rig, ""));
-  EXPECT_EQ(rig.stats().waiting + rig.stats().lanes, 0u);
-}
-
-TEST(PartitionDamageTest, ASeekBackDeliversWhatComesBeforeTheMessageThatCannotBeRead) {
-  PartitionRig rig(cold());
-  SubscriptionSetup setup = ordered();
-  setup.config.retain_acked_messages = true;
-  rig.subscribe(setup);
-  rig.consume();
-  for (const char* text : {"1", "2", "3"})
-    rig.publish("k", {text});
-  ASSERT_TRUE(rig.damage(Offset(2)));
-  EXPECT_EQ(rig.texts(), "1");
-  rig.ack("1");
-  rig.send(SeekToTime{rig.next_request(), kSubscription, WallTime{}});
-  ASSERT_EQ(rig.take<Sought>().size(), 1u);
-  rig.consume();
-  EXPECT_EQ(rig.texts(), "1");
-  rig.ack("1");
-  EXPECT_EQ(rig.texts(), "");
-  EXPECT_TRUE(find_blocked(rig, "k"));
-}
-
-TEST(PartitionDamageTest, ASnapshotCanBeTakenThoughItsOldestMessageCannotBeRead) {
-  PartitionRig rig(cold());
-  rig.subscribe(ordered());
-  rig.publish("k", {"1"});
-  rig.publish("other", {"other"});
-  ASSERT_TRUE(rig.damage(Offset(1)));
-  rig.send(TakeSnapshot{rig.next_request(), kSubscription, CursorNumber(20)});
-  EXPECT_FALSE(rig.take<SnapshotTaken>().at(0).error);
 }
 
 // ------------------------------------------------------------------------------------ counters

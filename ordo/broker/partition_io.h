@@ -223,6 +223,14 @@ struct Deliver {
   ConsumerNumber consumer;
   std::vector<Delivery> deliveries;
 };
+// A message is not what was published. It is neither delivered nor dead-lettered, uses no credit,
+// and waits, and its key with it, as one that cannot be read.
+struct KeptBack {
+  ConsumerNumber consumer;  // It was for this one; 0: for the dead-letter topic.
+  Offset offset;
+  MessageId id;
+  std::string key;
+};
 enum class SettleOutcome : std::uint8_t {
   done,     // It counted (also: it had been settled by this very delivery before).
   stale,    // Not the newest delivery of its message, or of nothing that is known.
@@ -368,10 +376,10 @@ struct StatsReply {
   PartitionStats stats;
 };
 
-using Effect = std::variant<Commit, PublishReply, Deliver, SettleReply, Attached, WantCredit,
-                            ReturnCredit, ReleaseCredit, ConsumerClosed, Read, FindTime, WriteSpill,
-                            ReadSpill, EraseSpill, SendDeadLetter, AnswerDeadLetter, Sought,
-                            SnapshotTaken, VerbReply, BlockedKeysReply, StatsReply>;
+using Effect = std::variant<Commit, PublishReply, Deliver, KeptBack, SettleReply, Attached,
+                            WantCredit, ReturnCredit, ReleaseCredit, ConsumerClosed, Read, FindTime,
+                            WriteSpill, ReadSpill, EraseSpill, SendDeadLetter, AnswerDeadLetter,
+                            Sought, SnapshotTaken, VerbReply, BlockedKeysReply, StatsReply>;
 using Effects = std::vector<Effect>;
 
 }  // namespace ordo::broker

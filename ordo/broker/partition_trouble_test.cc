@@ -19,13 +19,6 @@ using Verb = OperateKey::Verb;
 
 const Error kNoSpace{ErrorCode::resource_exhausted, "no space"};
 
-SubscriptionSetup parking(std::uint32_t attempts) {
-  SubscriptionSetup setup = ordered();
-  setup.config.failure_policy = FailurePolicy::park;
-  setup.config.park_attempts = attempts;
-  return setup;
-}
-
 // ------------------------------------------------------------------------------------ parked keys
 
 TEST(PartitionTroubleTest, AKeyThatWasParkedBeforeARestartIsTriedAgainWhenResumed) {

@@ -102,6 +102,9 @@ void Subscription::pump(Step& step) {
   for (const std::uint32_t index : outboxes_)
     send_outbox(consumers_[index], step);
   outboxes_.clear();
+  for (KeptBack& kept_back : kept_back_)
+    step.emit(std::move(kept_back));
+  kept_back_.clear();
   balance_credit(has_delivered, step);
   if (!seek_) journal_.flush(common_, step);
 }
@@ -171,7 +174,14 @@ bool Subscription::deliver_ready(Step& step) {
   }
   const Message message = find_message(index, lanes_.item(item).offset);
   if (!message) return load_message(index, lanes_.item(item).offset, step);
-  deliver(item, message, consumer, step);
+  if (!message.is_intact()) {
+    keep_back(index, message, consumer, step);
+  } else if (has_unexamined_ && is_unwanted(message)) {
+    settle(item, Settled::filtered, step);
+    return true;
+  } else {
+    deliver(item, message, consumer, step);
+  }
   review(index, step);
   return true;
 }
@@ -219,6 +229,7 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
   item.size = static_cast<std::uint32_t>(message.size());
   item.is_leased = true;
   item.is_touched = false;
+  if (!unreadable_keys_.empty()) erase_unreadable(item.offset);  // It can be read again.
   item.consumer = consumer;
   if (item.deliveries > 0 || item.id != MessageId()) ++counts_.redeliveries;
   ++item.deliveries;
@@ -243,6 +254,16 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
       taker.outbox_bytes >= common_.options.deliver_bytes_max) {
     send_outbox(taker, step);
   }
+}
+
+// Nobody is given bytes that are not what was published.
+void Subscription::keep_back(std::uint32_t lane, const Message& message, std::uint32_t consumer,
+                             Step& step) {
+  common_.cache.forget_read(message.offset());
+  hold_unreadable(lane, message.offset(), step);
+  const ConsumerNumber number =
+      consumer == kNoIndex ? ConsumerNumber() : consumers_[consumer].number;
+  kept_back_.push_back({number, message.offset(), message.id(), std::string(message.key())});
 }
 
 void Subscription::send_outbox(Consumer& consumer, Step& step) {

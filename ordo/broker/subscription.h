@@ -15,7 +15,7 @@
 // What is where:  subscription.cc         consumers, deliveries, credit
 //                 subscription_route.cc   the cursor, reads, spilled tails
 //                 subscription_settle.cc  acks, nacks, expiries, the place of a lane
-//                 subscription_hold.cc    dead letters; parked, paused and unreadable lanes
+//                 subscription_hold.cc    dead letters; lanes that are held; data loss
 //                 subscription_operate.cc what operators do
 //                 subscription_seek.cc    seek, retention
 //                 subscription_report.cc  blocked keys, stats
@@ -115,7 +115,7 @@ class Subscription {
     std::vector<Waiter> waiters;
   };
 
-  enum class Settled : std::uint8_t { acked, dead_lettered, skipped, expired };
+  enum class Settled : std::uint8_t { acked, dead_lettered, skipped, expired, filtered, absent };
 
   // subscription.cc
   void deliver_all(Step& step);
@@ -123,6 +123,7 @@ class Subscription {
   bool may_deliver_now(std::uint32_t lane, std::uint32_t item, bool& stop);
   std::uint32_t choose_consumer(std::uint32_t lane);
   void deliver(std::uint32_t item, const Message& message, std::uint32_t consumer, Step& step);
+  void keep_back(std::uint32_t lane, const Message& message, std::uint32_t consumer, Step& step);
   void send_outbox(Consumer& consumer, Step& step);
   void balance_credit(bool has_delivered, Step& step);
   void return_credit(Step& step);
@@ -144,7 +145,7 @@ class Subscription {
   bool route_next(Step& step);
   void route(const Message& message, Step& step);
   void route_unreadable(Step& step);
-  void hold_unreadable(std::uint32_t lane, Offset offset, Step& step);
+  bool is_unwanted(const Message& message) const;
   Message next_unread();
   void ask_for_cursor(Step& step);
   std::uint32_t promote(std::uint32_t lane);
@@ -184,15 +185,21 @@ class Subscription {
   bool is_exhausted(const Item& item) const {
     return item.is_condemned || (attempts_max() > 0 && item.deliveries >= attempts_max());
   }
+  bool is_before_loss(const Lane& lane) const;
   // It is not delivered behind others that are out: if one of those fails it comes back too, and
   // where deliveries are counted that may happen once to a message, or it would be given up for
   // the failures of others.
-  bool is_before_loss(const Lane& lane) const;
   bool goes_alone(const Item& item) const {
     return item.failures > 0 || is_exhausted(item) || (counts_attempts() && item.deliveries > 0);
   }
   void give_up_head(std::uint32_t lane, Step& step);
   void send_dead_letter(std::uint32_t lane, Step& step);
+  void hold_unreadable(std::uint32_t lane, Offset offset, Step& step);
+  void stop_at_loss(std::uint32_t lane, Offset offset);
+  void note_unreadable(Offset offset, const std::string& key);
+  void erase_unreadable(Offset offset);
+  void found_readable(Offset offset, Step& step);
+  void restore_unreadable(const HeldLaneRow& held, Now now);
   void hold(std::uint32_t lane, LaneHold reason);
   void release_hold(std::uint32_t lane);
   HeldLaneRow hold_row(const Lane& lane) const;
@@ -244,6 +251,7 @@ class Subscription {
   bool is_expiring_ = false;  // What retention gives up is leaving its lane.
   std::size_t leased_bytes_ = 0;
   std::vector<std::uint32_t> outboxes_;    // Consumers with deliveries in this step.
+  std::vector<KeptBack> kept_back_;        // In this step.
   std::vector<std::uint32_t> released_;    // Consumers whose leases ended in this step.
   std::vector<std::uint32_t> waited_for_;  // Consumers a lane waits for, to be asked for credit.
   std::deque<std::uint32_t> woken_;        // Consumers with credit that lanes wait for.
@@ -255,14 +263,19 @@ class Subscription {
   std::map<std::uint64_t, std::uint32_t> earlier_attempts_;
   Offset earlier_delivered_below_;
   std::map<std::uint64_t, LaneHold> earlier_holds_;  // Of messages without key.
-  // Messages that cannot be read, whose key is known from before.
-  std::map<std::uint64_t, std::string> unreadable_keys_;
+  // Messages that could not be read, by offset. Those that are not settled are written down.
+  struct Unreadable {
+    std::string key;
+    bool has_row = false;
+  };
+  std::map<std::uint64_t, Unreadable> unreadable_keys_;
   struct UnreadableRange {
     std::uint32_t lane = kNoIndex;
     std::uint64_t serial = 0;
     Offset end;
   };
-  UnreadableRange unreadable_;  // The last one the cursor met.
+  UnreadableRange unreadable_;   // The last one the cursor met.
+  bool has_unexamined_ = false;  // Something was routed without having been looked at.
   // Who waits for the head of a lane to be dead-lettered.
   std::unordered_map<std::uint32_t, RequestNumber> condemned_;
 

@@ -53,6 +53,10 @@ void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
       begin_backoff(index, step.now.steady + kCommitRetryTime);
     return;
   }
+  if (!message.is_intact()) {
+    keep_back(index, message, kNoIndex, step);
+    return;
+  }
   lane.phase = LanePhase::dead_lettering;
   ++dead_letters_under_way_;
   const std::string_view key = message.key();
@@ -126,8 +130,7 @@ void Subscription::answer_condemned(std::uint32_t index, std::optional<Error> er
 namespace {
 
 bool is_written(const HeldLaneRow& held) {
-  return held.hold == LaneHold::parked || held.hold == LaneHold::paused ||
-         (held.hold == LaneHold::data_loss && !held.key.empty());
+  return held.hold == LaneHold::parked || held.hold == LaneHold::paused;
 }
 
 }  // namespace
@@ -159,6 +162,8 @@ void Subscription::release_hold(std::uint32_t index) {
   lane.held_for = Offset(0);
 }
 
+// ------------------------------------------------------------------------------------ data loss
+
 // `offset` of the lane is stored, but not as it was. Nothing of its key overtakes it.
 void Subscription::hold_unreadable(std::uint32_t index, Offset offset, Step& step) {
   Lane& lane = lanes_[index];
@@ -167,17 +172,64 @@ void Subscription::hold_unreadable(std::uint32_t index, Offset offset, Step& ste
       index,
       Error{ErrorCode::data_loss, "Offset " + std::to_string(offset.value()) + " cannot be read"},
       step);
-  if (lane.hold != LaneHold::none) return;
+  if (!lane.key.empty()) note_unreadable(offset, lane.key);
+  stop_at_loss(index, offset);
+}
+
+// A lane that is paused or parked meets it when it is resumed.
+void Subscription::stop_at_loss(std::uint32_t index, Offset offset) {
+  Lane& lane = lanes_[index];
+  const bool is_first = lane.hold == LaneHold::data_loss && offset < lane.held_for;
+  if (lane.hold != LaneHold::none && !is_first) return;
   lane.hold = LaneHold::data_loss;
   lane.held_for = offset;
-  if (lane.key.empty()) return;
-  journal_.put_hold(hold_row(lane));
-  unreadable_keys_[offset.value()] = lane.key;
+}
+
+// Whose message it is is known after a restart too, whatever else happens to the key.
+void Subscription::note_unreadable(Offset offset, const std::string& key) {
+  Unreadable& known = unreadable_keys_[offset.value()];
+  known.key = key;
+  if (!std::exchange(known.has_row, true)) journal_.put_hold({key, offset, LaneHold::data_loss});
+}
+
+// It is settled, or can be read again.
+void Subscription::erase_unreadable(Offset offset) {
+  const auto known = unreadable_keys_.find(offset.value());
+  if (known == unreadable_keys_.end() || !std::exchange(known->second.has_row, false)) return;
+  journal_.erase_hold({known->second.key, offset, LaneHold::data_loss});
+}
+
+// The cursor met it, and it can be read again. Its key has waited for nothing.
+void Subscription::found_readable(Offset offset, Step& step) {
+  const auto known = unreadable_keys_.find(offset.value());
+  if (known == unreadable_keys_.end()) return;
+  erase_unreadable(offset);
+  const std::uint32_t lane = lanes_.find(known->second.key);
+  if (lane == kNoIndex || lanes_[lane].hold != LaneHold::data_loss ||
+      lanes_[lane].held_for != offset)
+    return;
+  release_hold(lane);
+  review(lane, step);
+}
+
+void Subscription::restore_unreadable(const HeldLaneRow& held, Now now) {
+  if (held.key.empty()) return;
+  if (journal_.acked().contains(held.offset)) {
+    journal_.erase_hold(held);
+    return;
+  }
+  unreadable_keys_[held.offset.value()] = {held.key, true};
+  const std::uint32_t hash = LaneTable::hash_of_key(held.key);
+  std::uint32_t lane = lanes_.find(hash, held.key);
+  if (lane == kNoIndex) lane = lanes_.open(hash, held.key, now.steady);
+  lanes_[lane].last_failure = Failure::unreadable;
+  stop_at_loss(lane, held.offset);
 }
 
 // Lanes that were held before a restart, though nothing of them is known yet.
 void Subscription::restore_holds(const std::vector<HeldLaneRow>& holds, Now now) {
   for (const HeldLaneRow& held : holds) {
+    if (held.hold == LaneHold::data_loss) restore_unreadable(held, now);
     if (!is_written(held)) continue;
     if (held.hold != LaneHold::paused && held.offset > Offset(0) &&
         journal_.acked().contains(held.offset)) {
@@ -189,15 +241,12 @@ void Subscription::restore_holds(const std::vector<HeldLaneRow>& holds, Now now)
       continue;
     }
     const std::uint32_t hash = LaneTable::hash_of_key(held.key);
-    if (lanes_.find(hash, held.key) != kNoIndex) continue;
-    Lane& lane = lanes_[lanes_.open(hash, held.key, now.steady)];
+    std::uint32_t index = lanes_.find(hash, held.key);
+    if (index == kNoIndex) index = lanes_.open(hash, held.key, now.steady);
+    Lane& lane = lanes_[index];
     lane.hold = ORDO_BUG(29) ? LaneHold::none : held.hold;
     lane.held_for = held.offset;
     if (held.hold == LaneHold::parked) ++parked_count_;
-    if (held.hold == LaneHold::data_loss) {
-      lane.last_failure = Failure::unreadable;
-      unreadable_keys_[held.offset.value()] = held.key;
-    }
   }
 }
 

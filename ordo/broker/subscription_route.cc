@@ -20,6 +20,11 @@ Message message_in(const Result<ReadBatches>& result, Offset offset) {
   return {};
 }
 
+// Nothing was ever stored at `offset`: what follows it can be read.
+bool is_gap(const Result<ReadBatches>& result, Offset offset) {
+  return result && !result->batches.empty() && result->batches.front()->first_offset > offset;
+}
+
 }  // namespace
 
 // Looks at the next message behind the cursor. False: there is none, or it must be read first.
@@ -55,7 +60,10 @@ void Subscription::route(const Message& message, Step& step) {
   const Offset offset = message.offset();
   cursor_ = offset.next();
   if (offset < routed_below_ && lanes_.find_item(offset) != kNoIndex) return;
-  if (setup_.filter && !setup_.filter->matches(message) && !ORDO_BUG(17)) {
+  if (!unreadable_keys_.empty()) found_readable(offset, step);
+  if (setup_.filter && !message.is_intact()) {
+    has_unexamined_ = true;
+  } else if (is_unwanted(message)) {
     ++counts_.filtered;
     journal_.acked().add(offset, cursor_);
     return;
@@ -71,8 +79,6 @@ void Subscription::route(const Message& message, Step& step) {
     if (ORDO_BUG(11) && lane != kNoIndex && lanes_[lane].phase == LanePhase::backoff) {
       lane = lanes_.open(0, {}, step.now.steady);
     } else if (lane != kNoIndex) {
-      if (lanes_[lane].hold == LaneHold::data_loss && lanes_[lane].held_for == offset)
-        release_hold(lane);  // It can be read again.
       const bool was_empty = lanes_[lane].tail.empty();
       common_.tails.push(lanes_[lane].tail, offset);
       spill_if_needed(lanes_[lane], step);
@@ -96,9 +102,15 @@ void Subscription::route(const Message& message, Step& step) {
   }
   if (counts_attempts() || lanes_[lane].hold != LaneHold::none) {
     review(lane, step);
-  } else {
+  } else if (message.is_intact()) [[likely]] {
     deliver(index, message, consumers_.next(), step);
+  } else {
+    keep_back(lane, message, consumers_.next(), step);
   }
+}
+
+bool Subscription::is_unwanted(const Message& message) const {
+  return setup_.filter && !setup_.filter->matches(message) && !ORDO_BUG(17);
 }
 
 // The message at the cursor is stored, but cannot be read. It stays unsettled and is listed. Its
@@ -109,8 +121,9 @@ void Subscription::route_unreadable(Step& step) {
   if (offset < routed_below_ && lanes_.find_item(offset) != kNoIndex) return;
   ++counts_.routed;
   ++counts_.waiting;
+  has_unexamined_ = true;
   const auto known = unreadable_keys_.find(offset.value());
-  const std::string key = known == unreadable_keys_.end() ? std::string() : known->second;
+  const std::string key = known == unreadable_keys_.end() ? std::string() : known->second.key;
   const std::uint32_t hash = key.empty() ? 0 : LaneTable::hash_of_key(key);
   std::uint32_t lane = key.empty() ? kNoIndex : lanes_.find(hash, key);
   if (key.empty() && unreadable_.end == offset && lanes_[unreadable_.lane].is_taken &&
@@ -281,6 +294,12 @@ void Subscription::lane_loaded(const LaneRead::Waiter& waiter, Offset from,
   const std::uint32_t item = lanes_.next_item(lane);
   if (item != kNoIndex && lanes_.item(item).offset == waiter.offset) {
     const Message message = message_in(result, waiter.offset);
+    const bool was_unknown =
+        has_unexamined_ && lane.key.empty() && lanes_.item(item).id == MessageId();
+    if (was_unknown && waiter.offset == from && is_gap(result, from)) {
+      settle(item, Settled::absent, step);  // What could not be read lies behind it.
+      return;
+    }
     if (message && waiter.offset == from) {
       loaded_[waiter.lane] = message;  // The cache may be too small for it.
     } else if (!result && result.error().code == ErrorCode::data_loss) {

@@ -62,8 +62,11 @@ std::vector<HeldLaneRow> Subscription::held_lanes() const {
   std::vector<HeldLaneRow> holds;
   for (std::uint32_t index = 0; index < lanes_.lane_index_end(); ++index) {
     const Lane& lane = lanes_[index];
-    if (lane.is_taken && lane.hold != LaneHold::none) holds.push_back(hold_row(lane));
+    if (lane.is_taken && lane.hold != LaneHold::none && lane.hold != LaneHold::data_loss)
+      holds.push_back(hold_row(lane));
   }
+  for (const auto& [offset, known] : unreadable_keys_)
+    holds.push_back({known.key, Offset(offset), LaneHold::data_loss});
   return holds;
 }
 
@@ -119,6 +122,8 @@ void Subscription::seek_committed(const std::optional<Error>& error, Step& step)
     earlier_attempts_.clear();
     earlier_delivered_below_ = Offset(0);
     earlier_holds_.clear();
+    for (auto& [offset, known] : unreadable_keys_)
+      known.has_row = false;
     restore_holds(seek.kept, step.now);
     for (Effect& reply : seek.replies)
       step.emit(std::move(reply));
@@ -168,7 +173,10 @@ void Subscription::expire_below(Offset offset, Step& step) {
   for (auto at = earlier_holds_.begin(); at != earlier_holds_.end() && at->first < offset.value();
        at = earlier_holds_.erase(at))
     journal_.erase_hold({{}, Offset(at->first), at->second});
-  unreadable_keys_.erase(unreadable_keys_.begin(), unreadable_keys_.lower_bound(offset.value()));
+  while (!unreadable_keys_.empty() && unreadable_keys_.begin()->first < offset.value()) {
+    erase_unreadable(Offset(unreadable_keys_.begin()->first));
+    unreadable_keys_.erase(unreadable_keys_.begin());
+  }
   journal_.acked().add(Offset(0), offset);
   journal_.settled(step.now.steady);
   cursor_ = std::max(cursor_, offset);

@@ -95,6 +95,7 @@ void Subscription::settle(std::uint32_t index, Settled how, Step& step) {
   }
   --counts_.waiting;
   if (item.has_row) journal_.erase_attempts(item.offset);
+  if (!unreadable_keys_.empty()) erase_unreadable(item.offset);
   if (item.is_condemned) {
     answer_condemned(lane_index,
                      how == Settled::dead_lettered
@@ -127,6 +128,13 @@ void Subscription::settle(std::uint32_t index, Settled how, Step& step) {
     case Settled::expired:
       ++counts_.expired;
       break;
+    case Settled::filtered:
+      ++counts_.filtered;
+      --counts_.routed;
+      break;
+    case Settled::absent:
+      --counts_.routed;
+      break;
   }
   if (how != Settled::acked) journal_.settled(step.now.steady);
   review(lane_index, step);
@@ -147,7 +155,6 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
     if (!ORDO_BUG(5)) lanes_.item(later).fence = Fence();
   }
   lane.last_failure = reason;
-  if (lane.hold == LaneHold::data_loss && lane.held_for > item.offset) release_hold(lane_index);
   // Attempts are one, nacks and expiries. What a lost stream had is delivered as if for the first
   // time, under the number that was written down for it.
   const bool counts = reason != Failure::stream_lost;

@@ -309,10 +309,9 @@ class FlippingStore : public broker::Store {
   const std::string what_;
 };
 
-TEST_F(BrokerFaultsTest, APullThatMeetsADamagedMessageSaysSoAtOnceAndTheNextGetsOthers) {
+TEST_F(BrokerFaultsTest, APullThatMeetsOnlyADamagedMessageSaysSoAtOnceAndTheNextGetsOthers) {
   rig_->create({}, 1);
   rig_->publish("k", {"damaged", "behind"});
-  rig_->publish("other", {"fine"});
   const std::shared_ptr<broker::MemoryDisk> disk = rig_->shared_disk();
   rig_->close();
   options_.clock = &rig_->clock();  // It stands still: nobody waits for its end.
@@ -321,6 +320,7 @@ TEST_F(BrokerFaultsTest, APullThatMeetsADamagedMessageSaysSoAtOnceAndTheNextGets
   const auto first = (*opened)->pull(kSubscription, {.messages_max = 1});
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code, ErrorCode::data_loss);
+  ASSERT_TRUE((*opened)->publish(kTopic, {{.data = "fine", .ordering_key = "other"}}));
   const auto second = (*opened)->pull(kSubscription, {.messages_max = 1});
   ASSERT_TRUE(second);
   EXPECT_THAT(data_of(*second), ElementsAre("fine"));
@@ -357,6 +357,45 @@ TEST_F(BrokerFaultsTest, ADamagedMessageIsNeverDeliveredItsKeyIsBlockedAndOthers
   ASSERT_TRUE(blocked);
   ASSERT_EQ(blocked->size(), 1u);
   EXPECT_EQ(blocked->front().key, "k");
+  EXPECT_EQ(blocked->front().reason, broker::BlockReason::data_loss);
+}
+
+TEST_F(BrokerFaultsTest, ASubscriberWithRoomForOneIsNotHeldUpByADamagedMessageWhichCanBeSkipped) {
+  SubscriptionConfig config;
+  config.ordered_window = 2;
+  rig_->create(config, 1);
+  rig_->publish("k", {"damaged", "behind"});
+  rig_->publish("other", {"fine"});
+  const std::shared_ptr<broker::MemoryDisk> disk = rig_->shared_disk();
+  rig_->close();
+  options_.clock = &rig_->clock();  // It stands still: nothing waits for a lease to end.
+  auto opened = Broker::open(std::make_unique<FlippingStore>(disk, "damaged"), options_);
+  ASSERT_TRUE(opened);
+  std::mutex mutex;
+  std::vector<std::string> seen;
+  const auto has_seen = [&](std::size_t count) {
+    return eventually([&] {
+      const std::lock_guard lock(mutex);
+      return seen.size() == count;
+    });
+  };
+  SubscriberOptions one;
+  one.outstanding_messages_max = 1;
+  auto subscriber = (*opened)->subscribe(
+      kSubscription,
+      [&](const ReceivedMessage& message) {
+        const std::lock_guard lock(mutex);
+        seen.emplace_back(message.data());
+        return HandlerAnswer::ack;
+      },
+      one);
+  ASSERT_TRUE(subscriber);
+  ASSERT_TRUE(has_seen(1));
+  ASSERT_TRUE(
+      (*opened)->operate_key(kSubscription, "k", broker::OperateKey::Verb::skip_head).has_value());
+  ASSERT_TRUE(has_seen(2));
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(seen, ElementsAre("fine", "behind"));
 }
 
 TEST_F(BrokerFaultsTest, ClosingAnswersEverythingThatIsUnderWay) {

@@ -126,6 +126,9 @@ struct InWords {
     return "published #" + text(e.request) +
            (e.first_id ? " id " + text(*e.first_id) : " error: " + e.first_id.error().message);
   }
+  std::string operator()(const KeptBack& e) const {
+    return "kept back from c" + text(e.consumer) + ": " + text(e.offset);
+  }
   std::string operator()(const Deliver& e) const {
     std::string result = "deliver to c" + text(e.consumer) + ":";
     for (const Delivery& d : e.deliveries)

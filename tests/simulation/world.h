@@ -140,6 +140,7 @@ class World {
   void on(Address address, broker::Commit& effect);
   void on(Address address, broker::PublishReply& effect);
   void on(Address address, broker::Deliver& effect);
+  void on(Address address, broker::KeptBack& effect);
   void on(Address address, broker::SettleReply& effect);
   void on(Address address, broker::Attached& effect);
   void on(Address address, broker::WantCredit& effect);

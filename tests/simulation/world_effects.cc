@@ -228,6 +228,10 @@ void World::on(Address address, broker::Deliver& effect) {
     delivered(*client, delivery);
 }
 
+void World::on(Address address, broker::KeptBack& effect) {
+  ORDO_CHECK(address.index == 0 && effect.offset.value() == 0);  // Nothing is damaged here.
+}
+
 void World::on(Address address, broker::WantCredit& effect) {
   const std::optional<std::size_t> client = client_of(effect.consumer);
   if (!client) return;

@@ -55,6 +55,26 @@ inline SubscriptionSetup dead_lettering(std::uint32_t attempts_max) {
   return setup;
 }
 
+// Parks after so many attempts. There is a topic for dead letters that operators may use.
+inline SubscriptionSetup parking(std::uint32_t attempts) {
+  SubscriptionSetup setup = ordered();
+  setup.config.failure_policy = FailurePolicy::park;
+  setup.config.park_attempts = attempts;
+  setup.dead_letter_topic = TopicNumber(2);
+  setup.dead_letter_partitions = 1;
+  return setup;
+}
+
+// Nothing stays in memory but the last batch.
+inline PartitionOptions cold() {
+  PartitionOptions options;
+  options.cache_bytes_max = 1;
+  options.ready_bytes_max = 1;
+  options.read_messages_max = 1;
+  options.delivered_ahead = 1;
+  return options;
+}
+
 inline std::string numbered(std::string text, int number) {
   text += std::to_string(number);
   return text;
@@ -124,6 +144,9 @@ class PartitionRig {
 
   // Flips a bit of a stored message, or flips it back.
   bool damage(Offset offset) { return disk_->damage(kTopicPartition, offset); }
+
+  // Changes a byte of what is read where it says so, behind the store's checks. Empty: no more.
+  void garble(std::string text) { garbled_ = std::move(text); }
 
   void hold_commits(bool hold) {
     hold_commits_ = hold;
@@ -231,6 +254,13 @@ class PartitionRig {
   std::vector<BlockedKey> blocked_keys() {
     send(ListBlockedKeys{next_request(), kSubscription, 100});
     return take<BlockedKeysReply>().back().keys;
+  }
+
+  std::optional<BlockedKey> find_blocked(const std::string& key) {
+    for (BlockedKey& blocked : blocked_keys()) {
+      if (blocked.key == key) return std::move(blocked);
+    }
+    return std::nullopt;
   }
 
   // --------------------------------------------------------------------------------- to look at
@@ -344,8 +374,15 @@ class PartitionRig {
   }
   void finish_read(PartitionAddress from, const Read& read) {
     ++read_count_;
-    step(from,
-         ReadDone{read.ticket, store_->read(from, read.from, read.messages_max, read.bytes_max)});
+    auto result = store_->read(from, read.from, read.messages_max, read.bytes_max);
+    for (std::size_t i = 0; result && !garbled_.empty() && i < result->batches.size(); ++i) {
+      const std::size_t at = result->batches[i]->bytes.find(garbled_);
+      if (at == std::string::npos) continue;
+      auto changed = std::make_shared<MessageBatch>(*result->batches[i]);
+      changed->bytes[at] ^= 1;
+      result->batches[i] = std::move(changed);
+    }
+    step(from, ReadDone{read.ticket, std::move(result)});
   }
   void perform(PartitionAddress from, FindTime& find) {
     step(from, TimeFound{find.ticket, store_->find_time(from, find.time)});
@@ -414,6 +451,7 @@ class PartitionRig {
   std::deque<std::pair<PartitionAddress, Read>> held_reads_;
   bool hold_commits_ = false;
   bool hold_reads_ = false;
+  std::string garbled_;
   std::optional<Error> dead_letter_error_;
   std::vector<Received> received_;
   std::map<std::string, Delivery> open_deliveries_;  // The newest of each text.
