@@ -157,5 +157,30 @@ TEST(PartitionCornerTest, RetentionTakesAHeadThatWouldBeGivenUpNext) {
   EXPECT_EQ(rig.stats().dead_lettered, 0u);
 }
 
+TEST(PartitionCornerTest, RetentionTakesNothingThatWaitsBehindADeadLetterOnItsWay) {
+  PartitionRig rig(cold());
+  SubscriptionSetup setup = dead_lettering(2);
+  setup.config.ordered_window = 2;
+  setup.config.message_retention = 600s;
+  rig.subscribe(setup);
+  rig.publish("k", {"1", "2"});
+  rig.pass(590s);
+  rig.set_ack_deadline(600s);
+  rig.consume();
+  EXPECT_EQ(rig.texts(), "1 2");
+  rig.nack("1");  // Both come back, and the second waits.
+  EXPECT_EQ(rig.texts(), "1");
+  rig.pass(1s);
+  rig.hold_commits(true);
+  rig.nack("1");   // Its dead letter is on its way.
+  rig.pass(200s);  // Both are too old.
+  EXPECT_EQ(rig.stats().expired, 0u);
+  rig.hold_commits(false);
+  EXPECT_EQ(rig.stats().dead_lettered, 1u);
+  rig.pass(200s);
+  EXPECT_EQ(rig.stats().expired, 1u);
+  EXPECT_EQ(rig.stats().waiting + rig.stats().leased + rig.stats().lanes, 0u);
+}
+
 }  // namespace
 }  // namespace ordo::broker

@@ -207,6 +207,48 @@ TEST(PartitionTroubleTest, ATailThatWasNotKeptIsFoundAgainInTheLog) {
   EXPECT_EQ(rig.stats().lanes, 0u);
 }
 
+// Chunks of tails from the second of a lane on cannot be had as they were written.
+class LosingChunks final : public StoreFaults {
+ public:
+  std::optional<Error> on_spill(const SpillKey& key) override {
+    if (!loses || key.chunk == 0) return std::nullopt;
+    return Error{code, "the chunk is lost"};
+  }
+  bool loses = false;
+  ErrorCode code = ErrorCode::not_found;
+};
+
+TEST(PartitionTroubleTest, ATailOfWhichAChunkIsLostOrDamagedIsFoundAgainInTheLog) {
+  for (const ErrorCode code : {ErrorCode::not_found, ErrorCode::data_loss}) {
+    LosingChunks faults;
+    faults.code = code;
+    PartitionOptions options;
+    options.tail_bytes_max = 0;
+    options.spill_chunk_offsets = 2;
+    PartitionRig rig(options, &faults);
+    rig.subscribe(ordered());
+    rig.consume();
+    constexpr int kCount = 30;
+    for (int i = 0; i < kCount; ++i) {
+      for (const char* key : {"a", "b", "c"})  // So that a run of offsets is one message.
+        rig.publish(key, {numbered(key, i)});
+    }
+    ASSERT_GT(rig.count_of_spills(), 6u);
+    EXPECT_EQ(rig.texts(), "a0 b0 c0");
+    faults.loses = true;
+    for (int i = 0; i < kCount; ++i) {
+      for (const char* key : {"b", "a", "c"}) {
+        ASSERT_EQ(rig.ack(numbered(key, i)), SettleOutcome::done);
+        rig.pass(2s);
+        ASSERT_EQ(rig.texts(), i + 1 < kCount ? numbered(key, i + 1) : "");
+      }
+    }
+    EXPECT_EQ(rig.stats().routed, 3u * kCount);
+    EXPECT_EQ(rig.stats().acked, 3u * kCount);
+    EXPECT_EQ(rig.stats().lanes, 0u);
+  }
+}
+
 // ------------------------------------------------------------------------------------ bounds
 
 TEST(PartitionTroubleTest, TailsOfManyKeysStayWithinTheirBytes) {

@@ -192,7 +192,9 @@ void Subscription::chunk_read(const TicketUse& use, const Result<std::string>& r
   Lane& lane = lanes_[use.lane];
   if (!lane.is_taken || lane.serial != use.serial) return;
   lane.is_chunk_loading = false;
-  if (!result && result.error().code == ErrorCode::not_found && can_seek()) {
+  const bool is_lost = !result && (result.error().code == ErrorCode::not_found ||
+                                   result.error().code == ErrorCode::data_loss);
+  if (is_lost && can_seek()) {
     start_over(step);
     return;
   }
