@@ -79,12 +79,21 @@ class Checker {
   void operate(Address address, const broker::OperateKey& operate);
   void operated(Address address, const broker::VerbReply& reply);
   void seek(Address address, broker::CursorNumber subscription, const Seeking& seeking);
+  void time_asked(Address address, broker::TicketNumber ticket);
+  void time_found(Address address, const broker::TimeFound& found);
   void sought(Address address, const broker::Sought& sought);
   void take_snapshot(Address address, broker::CursorNumber subscription,
                      broker::CursorNumber snapshot);
   void snapshot_exists(broker::CursorNumber snapshot) { snapshots_[snapshot].exists = true; }
   void drop_snapshot(broker::CursorNumber snapshot) { snapshots_[snapshot].exists = false; }
   void stats(Address address, const broker::PartitionStats& stats, bool is_end);
+
+  // -------------------------------------------------------------------- damage
+  // An offset of what is stored and not trimmed, if any; `choice` is any number.
+  std::optional<std::uint64_t> pick_stored(Address address, std::uint64_t choice) const;
+  void damaged(Address address, std::uint64_t first, std::uint64_t end);
+  void kept_back(Address address, const broker::KeptBack& kept_back);
+  void listed(Address address, broker::CursorNumber subscription, const broker::BlockedKey& key);
 
   // -------------------------------------------------------------------- crashes, the end
   // A crash cannot undo what is stored so far. Only where commits are not synced one by one.
@@ -164,6 +173,11 @@ class Checker {
   void seek_failed(SubscriptionModel& subscription, Address address, const Error& error);
   void void_leases(SubscriptionModel& subscription, Address address);
   void rebuild_keys(SubscriptionModel& subscription, Address address);
+  // Whether it went another way than its key, which was not known while it could not be read.
+  bool went_alone(const Copy& copy, const LogEntry& entry) const {
+    return entry.was_damaged && copy.lost_epoch != epoch_;
+  }
+  bool has_damage(Address address, const KeyState& key);
   void crash_copies(SubscriptionModel& subscription, std::uint32_t index);
   void recover_partition(broker::Store& store, Address address, PartitionModel& model);
   // Messages past their retention may be settled at any time.

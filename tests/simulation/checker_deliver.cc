@@ -53,7 +53,9 @@ void Checker::rewind(SubscriptionModel& subscription, Address address, std::uint
       continue;
     if (copy.is_live) marks_.hit(Mark::rewind);
     copy.not_before = {};
-    if (is_certain && copy.fate == Fate::open) {
+    const bool has_damage =
+        partition(address).log[offset].was_damaged || partition(address).log[*later].was_damaged;
+    if (is_certain && !has_damage && copy.fate == Fate::open) {
       end_lease(subscription, address, *later);
       copy.is_void = true;
     } else {
@@ -89,7 +91,7 @@ void Checker::fail(SubscriptionModel& subscription, Address address, std::uint64
       copy.failures >= config.park_attempts) {
     marks_.hit(Mark::parked);
     if (copy.is_exact && !copy.is_doubted && subscription.is_ordered() &&
-        !partition(address).log[offset].key.empty())
+        !partition(address).log[offset].key.empty() && !partition(address).log[offset].was_damaged)
       key.is_stopped = true;
   }
   rewind(subscription, address, offset, !copy.is_shaky);
@@ -170,6 +172,7 @@ bool Checker::check_order(SubscriptionModel& subscription, Address address, std:
   bool is_certain = true;
   PartitionCopies& copies = subscription.partitions[address.index];
   KeyState& key = copies.keys[entry.key];
+  if (went_alone(copies.copy(offset), entry)) return false;
   std::uint32_t outstanding = 1;
   while (key.settled_prefix < key.offsets.size() &&
          copies.copy(key.offsets[key.settled_prefix]).fate == Fate::settled &&
@@ -178,6 +181,10 @@ bool Checker::check_order(SubscriptionModel& subscription, Address address, std:
   for (std::size_t i = key.settled_prefix; i < key.offsets.size() && key.offsets[i] < offset; ++i) {
     Copy& earlier = copies.copy(key.offsets[i]);
     if (earlier.fate == Fate::settled) continue;
+    if (went_alone(earlier, partition(address).log[key.offsets[i]])) {
+      is_certain = false;
+      continue;
+    }
     if (earlier.fate == Fate::maybe_settled) {
       if (window > 1 && earlier.epoch == epoch_) {
         is_certain = false;  // Or it is out.
@@ -308,8 +315,7 @@ void Checker::deliver(Address address, const broker::Deliver& deliver) {
     check_content(subscription, address, delivery);
     if (!violation_.empty()) return;
     Copy& copy = copies.copy(offset);
-    if (copies.seeking && copies.seeking->ticket)
-      bad("SEEK", place + " was delivered while a seek is under way");
+    if (copies.seeking) bad("SEEK", place + " was delivered while a seek is under way");
     check_fence(subscription, copies, copy, delivery, place);
     if (copy.fate == Fate::settled)
       bad("DELIVERED_AFTER_SETTLED", place + " is delivered again although it was settled");

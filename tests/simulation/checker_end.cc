@@ -17,7 +17,7 @@ void Checker::crash_copies(SubscriptionModel& subscription, std::uint32_t index)
   PartitionCopies& copies = subscription.partitions[index];
   for (const std::uint64_t offset : std::vector<std::uint64_t>(copies.live))
     end_lease(subscription, address, offset);
-  if (copies.seeking && copies.seeking->ticket) {
+  if (copies.seeking) {
     marks_.hit(Mark::seek_crash);
     const auto commit = partition(address).commits.find(copies.seeking->ticket->value());
     if (commit != partition(address).commits.end() && commit->second.is_doubted) {
@@ -35,6 +35,8 @@ void Checker::crash_copies(SubscriptionModel& subscription, std::uint32_t index)
     }
   }
   copies.seeking.reset();
+  copies.asked_seeks.clear();
+  copies.found_seeks.clear();
   copies.before_seek.clear();
   copies.is_shaky = false;
   copies.earlier_fence = copies.highest_fence;
@@ -55,8 +57,12 @@ void Checker::crash_copies(SubscriptionModel& subscription, std::uint32_t index)
     key.is_stopped = key.is_paused;
 }
 
-// Everything is as it was then, but for fences: they rise whatever was lost.
+// Everything is as it was then, but for fences, which rise whatever was lost, and for damage.
 void Checker::lose_unsynced() {
+  for (auto& [address, model] : synced_.partitions) {
+    for (auto& [offset, entry] : model.log)
+      entry.was_damaged = partitions_.at(address).log[offset].was_damaged;
+  }
   for (auto& [number, subscription] : synced_.subscriptions) {
     const SubscriptionModel& now = subscriptions_.at(number);
     for (std::size_t index = 0; index < now.partitions.size(); ++index)

@@ -149,6 +149,16 @@ void Checker::operate(Address address, const broker::OperateKey& operate) {
       }
       break;
     case Verb::skip_head:
+      if (has_damage(address, key)) {  // Its head is not the first that is open.
+        asked.is_certain = false;
+        key.is_stopped = key.is_paused;
+        for (const std::uint64_t offset : key.offsets) {
+          if (copies.copy(offset).fate != Fate::open) continue;
+          copies.copy(offset).fate = Fate::maybe_settled;
+          doubt(subscription, address, offset);
+        }
+        break;
+      }
       if (is_in_flight(copies, key)) break;
       if (!key.is_paused) key.is_stopped = false;
       for (const std::uint64_t offset : key.offsets) {
@@ -166,14 +176,14 @@ void Checker::operate(Address address, const broker::OperateKey& operate) {
       }
       break;
     case Verb::dead_letter_head:
-      if (is_in_flight(copies, key)) break;
+      if (!has_damage(address, key) && is_in_flight(copies, key)) break;
       key.may_dead_letter = true;
       key.is_stopped = key.is_paused;  // A pause stays; a park ends with its head.
       for (const std::uint64_t offset : key.offsets) {
         Copy& copy = copies.copy(offset);
         if (copy.fate == Fate::settled) continue;
         copy.is_shaky = true;
-        if (copy.fate == Fate::open) break;
+        if (copy.fate == Fate::open && !has_damage(address, key)) break;
       }
       break;
   }
@@ -218,9 +228,38 @@ void Checker::operated(Address address, const broker::VerbReply& reply) {
 
 void Checker::seek(Address address, CursorNumber subscription, const Seeking& seeking) {
   if (PartitionCopies* copies = find_copies(subscription, address.index)) {
-    copies->seeking = seeking;
-    copies->seeking->asked_end = partition(address).end_visible;
-    copies->before_seek.clear();
+    if (copies->has_seek()) marks_.hit(Mark::seek_overlapping);
+    Seeking asked = seeking;
+    asked.asked_end = partition(address).end_visible;
+    if (asked.time) {
+      copies->asked_seeks.push_back(std::move(asked));
+    } else {
+      copies->found_seeks.push_back(std::move(asked));
+    }
+  }
+}
+
+void Checker::time_asked(Address address, broker::TicketNumber ticket) {
+  for (auto& [number, subscription] : subscriptions_) {
+    if (subscription.plan->topic_number() != address.topic) continue;
+    for (Seeking& asked : subscription.partitions[address.index].asked_seeks) {
+      if (asked.find) continue;
+      asked.find = ticket;
+      return;
+    }
+  }
+}
+
+void Checker::time_found(Address address, const broker::TimeFound& found) {
+  if (!found.result) return;
+  for (auto& [number, subscription] : subscriptions_) {
+    if (subscription.plan->topic_number() != address.topic) continue;
+    PartitionCopies& copies = subscription.partitions[address.index];
+    std::erase_if(copies.asked_seeks, [&](const Seeking& asked) {
+      if (asked.find != found.ticket) return false;
+      copies.found_seeks.push_back(asked);
+      return true;
+    });
   }
 }
 
@@ -228,7 +267,7 @@ bool Checker::is_seeking(CursorNumber number) const {
   const auto found = subscriptions_.find(number);
   return found != subscriptions_.end() &&
          std::any_of(found->second.partitions.begin(), found->second.partitions.end(),
-                     [](const PartitionCopies& copies) { return copies.seeking.has_value(); });
+                     [](const PartitionCopies& copies) { return copies.has_seek(); });
 }
 
 void Checker::void_leases(SubscriptionModel& subscription, Address address) {
@@ -253,10 +292,13 @@ void Checker::rebuild_keys(SubscriptionModel& subscription, Address address) {
 void Checker::apply_seek(SubscriptionModel& subscription, Address address,
                          broker::TicketNumber ticket) {
   PartitionCopies& copies = subscription.partitions[address.index];
-  if (!copies.seeking) {
+  if (copies.seeking) bad("SEEK", "a seek begins while another is under way");
+  if (copies.found_seeks.empty()) {
     bad("ERASED", "the rows of s" + std::to_string(subscription.index) + " are erased unasked");
     return;
   }
+  copies.seeking = std::move(copies.found_seeks.front());
+  copies.found_seeks.pop_front();
   copies.seeking->ticket = ticket;
   copies.seeking->end = partition(address).end_visible;
   void_leases(subscription, address);
@@ -335,7 +377,9 @@ void Checker::sought(Address address, const broker::Sought& sought) {
   for (auto& [number, subscription] : subscriptions_) {
     if (subscription.plan->topic_number() != address.topic) continue;
     PartitionCopies& copies = subscription.partitions[address.index];
-    if (copies.seeking && copies.seeking->request == sought.request) copies.seeking.reset();
+    const auto is_it = [&](const Seeking& seek) { return seek.request == sought.request; };
+    std::erase_if(copies.asked_seeks, is_it);
+    std::erase_if(copies.found_seeks, is_it);
   }
 }
 
@@ -350,6 +394,57 @@ void Checker::take_snapshot(Address address, CursorNumber subscription, CursorNu
   for (Copy& copy : copies) {  // Whether it is told already is not to be seen from here.
     if (copy.is_dead_letter_under_way) copy.fate = Fate::maybe_settled;
   }
+}
+
+// ---------------------------------------------------------------------- damage
+
+std::optional<std::uint64_t> Checker::pick_stored(Address address, std::uint64_t choice) const {
+  const auto model = partitions_.find(address);
+  if (model == partitions_.end()) return std::nullopt;
+  std::vector<std::uint64_t> offsets;
+  for (const auto& [offset, entry] : model->second.log) {
+    if (offset >= model->second.trimmed && entry.presence == Presence::visible)
+      offsets.push_back(offset);
+  }
+  if (offsets.empty()) return std::nullopt;
+  return offsets[choice % offsets.size()];
+}
+
+void Checker::damaged(Address address, std::uint64_t first, std::uint64_t end) {
+  marks_.hit(Mark::damaged);
+  PartitionModel& model = partition(address);
+  for (auto entry = model.log.lower_bound(first); entry != model.log.end() && entry->first < end;
+       ++entry)
+    entry->second.was_damaged = true;
+}
+
+bool Checker::has_damage(Address address, const KeyState& key) {
+  return std::any_of(key.offsets.begin(), key.offsets.end(), [&](std::uint64_t offset) {
+    return partition(address).log[offset].was_damaged;
+  });
+}
+
+void Checker::kept_back(Address address, const broker::KeptBack& kept_back) {
+  marks_.hit(Mark::damage_kept_back);
+  const std::uint64_t offset = kept_back.offset.value();
+  const LogEntry& entry = partition(address).log[offset];
+  if (!entry.was_damaged || entry.key != kept_back.key || entry.id != kept_back.id)
+    bad("KEPT_BACK", "offset " + std::to_string(offset) + " was kept back and is as published");
+  const auto consumer = consumers_.find(kept_back.consumer);
+  if (consumer == consumers_.end()) return;
+  SubscriptionModel& subscription = subscriptions_.at(consumer->second.subscription);
+  subscription.partitions[address.index].copy(offset).lost_epoch = epoch_;
+}
+
+void Checker::listed(Address address, CursorNumber number, const broker::BlockedKey& key) {
+  if (key.reason != broker::BlockReason::data_loss) return;
+  marks_.hit(key.key.empty() ? Mark::damage_without_key : Mark::damage_blocks_key);
+  const std::uint64_t offset = key.head_offset.value();
+  PartitionCopies* copies = find_copies(number, address.index);
+  if (copies == nullptr || offset == 0) return;
+  const LogEntry& entry = partition(address).log[offset];
+  if (!key.key.empty() && entry.was_damaged && entry.key == key.key)
+    copies->copy(offset).lost_epoch = epoch_;
 }
 
 // ---------------------------------------------------------------------- counters
@@ -367,7 +462,7 @@ void Checker::stats(Address address, const broker::PartitionStats& stats, bool i
               std::to_string(s.waiting) + ", leased " + std::to_string(s.leased));
     }
     const PartitionCopies& copies = subscription->partitions[address.index];
-    if (!copies.is_shaky && !copies.seeking && s.leased != copies.live.size()) {
+    if (!copies.is_shaky && !copies.has_seek() && s.leased != copies.live.size()) {
       bad("LEASES", place + ": " + std::to_string(s.leased) + " leased, " +
                         std::to_string(copies.live.size()) + " seen");
     }

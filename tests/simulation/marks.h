@@ -69,6 +69,7 @@ namespace ordo::simulation {
   MARK(seek_skips, "a seek settled open messages")                                              \
   MARK(seek_to_snapshot, "a seek to a snapshot")                                                \
   MARK(seek_crash, "a crash with a seek under way")                                             \
+  MARK(seek_overlapping, "a seek was asked for while another was under way")                    \
   MARK(gap_after_failed_commit, "an append after offsets that never came to be")                \
   MARK(store_full, "a publish was refused by a full store")                                     \
   MARK(rows_refused, "rows were refused by a full store")                                       \
@@ -83,7 +84,12 @@ namespace ordo::simulation {
   MARK(consumer_released, "a consumer closed and released its leases")                          \
   MARK(subscription_created, "a subscription was created while messages were published")        \
   MARK(subscription_deleted, "a subscription with leases was deleted")                          \
-  MARK(blocked_keys_listed, "blocked keys were listed")
+  MARK(blocked_keys_listed, "blocked keys were listed")                                         \
+  MARK(damaged, "a stored message lost a bit")                                                  \
+  MARK(damage_read, "the store could not read a message")                                       \
+  MARK(damage_kept_back, "a message was found damaged at delivery")                             \
+  MARK(damage_blocks_key, "a key was listed as waiting for what cannot be read")                \
+  MARK(damage_without_key, "what cannot be read was listed without its key")
 
 enum class Mark : std::uint8_t {
 #define ORDO_MARK(name, text) name,

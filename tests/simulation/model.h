@@ -48,6 +48,7 @@ struct LogEntry {
   bool is_red = false;
   std::size_t size = 0;
   std::optional<broker::AckId> dead_letter;  // Where it comes from.
+  bool was_damaged = false;                  // It could not be read for a time.
 };
 
 enum class Fate : std::uint8_t { open, maybe_settled, settled };
@@ -80,6 +81,7 @@ struct Copy {
   bool is_doubted = false;  // and `failures` is not.
   TimePoint not_before;
   std::optional<TimePoint> first_failure;
+  std::uint32_t lost_epoch = 0;  // The life in which its key was known to wait for it, damaged.
 };
 
 struct KeyState {
@@ -97,6 +99,7 @@ struct Seeking {
   broker::RequestNumber request;
   std::optional<WallTime> time;
   broker::CursorNumber snapshot;
+  std::optional<broker::TicketNumber> find;    // Of its time, until that is found.
   std::optional<broker::TicketNumber> ticket;  // Of the commit that does it.
   std::uint64_t end = 0;                       // What is visible by then.
   std::uint64_t asked_end = 0;                 // What was visible when it was asked for.
@@ -108,13 +111,16 @@ struct PartitionCopies {
   std::map<std::string, KeyState> keys;
   std::vector<std::uint64_t> live;  // Offsets with a running lease.
   std::uint64_t highest_fence = 0;
-  std::uint64_t earlier_fence = 0;  // The highest before the last crash.
-  bool is_shaky = false;            // Leases may have ended unseen.
-  bool is_detached = false;         // The subscription is gone here.
+  std::uint64_t earlier_fence = 0;   // The highest before the last crash.
+  bool is_shaky = false;             // Leases may have ended unseen.
+  bool is_detached = false;          // The subscription is gone here.
+  std::vector<Seeking> asked_seeks;  // Their times are being looked for.
+  std::deque<Seeking> found_seeks;   // They begin in this order.
   std::optional<Seeking> seeking;
   std::vector<Copy> before_seek;   // While its commit is under way.
   bool has_doubtful_seek = false;  // One failed; whether it was stored is seen after a restart.
 
+  bool has_seek() const { return seeking || !asked_seeks.empty() || !found_seeks.empty(); }
   Copy& copy(std::uint64_t offset) {
     if (offset >= copies.size()) copies.resize(offset + 1);
     return copies[offset];

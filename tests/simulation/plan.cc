@@ -147,6 +147,7 @@ Plan make_plan(std::uint64_t seed) {
       plan.clients.push_back(make_client(i, dice));
   }
   if (dice.chance(90)) choose_faults(plan, dice);
+  if (dice.chance(12)) plan.damages = static_cast<std::uint32_t>(dice.between(1, 3));
   return plan;
 }
 

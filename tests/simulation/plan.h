@@ -86,6 +86,7 @@ struct Plan {
   std::uint32_t read_error_per_thousand = 0;
   std::chrono::nanoseconds sync_interval{};    // A crash may lose what came later; 0: every commit.
   std::uint32_t spill_error_per_thousand = 0;  // Of chunks that are to be written.
+  std::uint32_t damages = 0;                   // Stored messages that lose a bit, until the end.
 
   bool has_verbs = false;
   bool has_seeks = false;

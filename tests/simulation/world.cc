@@ -114,7 +114,9 @@ void World::start_broker() {
   for (auto& [number, snapshot] : snapshots_)
     snapshot.exists = true;
   is_recovering_ = true;
+  set_damage(false);
   checker_.recover(*store_, subscriptions, snapshots);
+  set_damage(true);
   is_recovering_ = false;
   if (!is_synced) sync();
   trace("start " + std::to_string(recovered->start_number));
@@ -249,10 +251,12 @@ void World::tell(Address address, broker::Input& input) {
   } else if (auto* operate = std::get_if<broker::OperateKey>(&input)) {
     checker_.operate(address, *operate);
   } else if (auto* time = std::get_if<broker::SeekToTime>(&input)) {
-    checker_.seek(address, time->subscription, {time->request, time->time, {}, {}, 0, 0});
+    checker_.seek(address, time->subscription, {time->request, time->time, {}, {}, {}, 0, 0});
   } else if (auto* snapshot = std::get_if<broker::SeekToSnapshot>(&input)) {
     checker_.seek(address, snapshot->subscription,
-                  {snapshot->request, {}, snapshot->snapshot, {}, 0, 0});
+                  {snapshot->request, {}, snapshot->snapshot, {}, {}, 0, 0});
+  } else if (auto* found = std::get_if<broker::TimeFound>(&input)) {
+    checker_.time_found(address, *found);
   } else if (auto* take = std::get_if<broker::TakeSnapshot>(&input)) {
     checker_.take_snapshot(address, take->subscription, take->snapshot);
   }
@@ -278,7 +282,7 @@ void World::perform(Address address, broker::Effects& effects) {
 
 void World::open_histories() {
   if (options_.history_folder.empty() || plan_.has_seeks || plan_.has_verbs ||
-      plan_.has_deletions || plan_.sync_interval.count() > 0)
+      plan_.has_deletions || plan_.sync_interval.count() > 0 || plan_.damages > 0)
     return;
   for (std::uint32_t i = 0; i < plan_.subscriptions.size(); ++i) {
     const SubscriptionPlan& plan = plan_.subscriptions[i];

@@ -106,6 +106,12 @@ class World {
     bool exists = false;
   };
 
+  struct Damage {
+    Address address;
+    broker::Offset offset;
+    bool is_hidden = false;  // The store does not notice.
+  };
+
   struct Asked {  // A publish without answer yet.
     std::vector<Uid> uids;
     TimePoint sent;
@@ -193,6 +199,9 @@ class World {
   void set_dead_topic(bool is_gone);
   void ask();
   void sweep();
+  void damage();
+  void set_damage(bool is_damaged);
+  void garble(Address address, broker::ReadBatches& batches) const;
   void plan_operators();
   void drain();
 
@@ -242,6 +251,7 @@ class World {
   std::vector<Client> clients_;
   std::vector<Subscription> subscriptions_;
   std::map<std::uint64_t, std::pair<Address, broker::CursorNumber>> blocked_;  // By request.
+  std::vector<Damage> damages_;
   std::map<broker::CursorNumber, Snapshot> snapshots_;
   std::map<std::uint64_t, Asked> publishes_;  // By request.
   std::map<std::uint64_t, std::vector<std::pair<SubscriptionHistory*, std::size_t>>>

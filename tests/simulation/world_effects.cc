@@ -229,7 +229,7 @@ void World::on(Address address, broker::Deliver& effect) {
 }
 
 void World::on(Address address, broker::KeptBack& effect) {
-  ORDO_CHECK(address.index == 0 && effect.offset.value() == 0);  // Nothing is damaged here.
+  checker_.kept_back(address, effect);
 }
 
 void World::on(Address address, broker::WantCredit& effect) {
@@ -270,6 +270,9 @@ void World::on(Address address, broker::Read& effect) {
                 [this, address, effect] {
                   auto result =
                       store_->read(address, effect.from, effect.messages_max, effect.bytes_max);
+                  if (!result && result.error().code == ErrorCode::data_loss)
+                    marks_.hit(Mark::damage_read);
+                  if (result) garble(address, *result);
                   if (result && !result->batches.empty())
                     marks_.hit(effect.messages_max == 1 ? Mark::cold_head_read : Mark::cold_read);
                   step(address, broker::ReadDone{effect.ticket, std::move(result)});
@@ -277,6 +280,7 @@ void World::on(Address address, broker::Read& effect) {
 }
 
 void World::on(Address address, broker::FindTime& effect) {
+  checker_.time_asked(address, effect.ticket);
   after_in_life(
       dice_.time({}, is_draining_ ? milliseconds(1) : plan_.read_delay_max),
       [this, address, effect] {

@@ -89,7 +89,7 @@ void World::operate() {
 void World::seek() {
   const auto index = static_cast<std::uint32_t>(dice_.below(subscriptions_.size()));
   const Subscription& subscription = subscriptions_[index];
-  if (!is_up_ || !subscription.exists || checker_.is_seeking(subscription.number)) return;
+  if (!is_up_ || !subscription.exists) return;
   std::optional<CursorNumber> snapshot;
   for (const auto& [number, taken] : snapshots_) {
     if (taken.exists && taken.subscription == index && dice_.chance(70)) snapshot = number;
@@ -107,6 +107,7 @@ void World::seek() {
     }
     if (!is_up_ || life != life_) return;
   }
+  if (dice_.chance(30)) after(dice_.time({}, milliseconds(100)), [this] { seek(); });
 }
 
 void World::take_snapshot() {
@@ -192,6 +193,54 @@ void World::set_dead_topic(bool is_gone) {
   }
 }
 
+// ---------------------------------------------------------------------- damage
+
+void World::damage() {
+  const auto all = addresses(static_cast<std::uint32_t>(dice_.below(plan_.topics)));
+  const Address address = dice_.pick(all);
+  const std::optional<std::uint64_t> offset = checker_.pick_stored(address, dice_.next());
+  if (!is_up_ || !offset) return;
+  is_recovering_ = true;  // This read does not fail.
+  const auto read = store_->read(address, broker::Offset(*offset), 1, 1);
+  is_recovering_ = false;
+  if (!read || read->batches.empty()) return;
+  const broker::MessageBatch& batch = *read->batches.front();
+  const bool is_known = std::any_of(damages_.begin(), damages_.end(), [&](const Damage& other) {
+    return other.address == address && other.offset >= batch.first_offset &&
+           other.offset < batch.end_offset();
+  });
+  if (is_known || batch.first_offset > broker::Offset(*offset)) return;
+  damages_.push_back({address, broker::Offset(*offset), dice_.chance(50)});
+  if (!damages_.back().is_hidden) disk_->damage(address, broker::Offset(*offset));
+  trace("damage of offset " + std::to_string(*offset));
+  checker_.damaged(address, batch.first_offset.value(), batch.end_offset().value());
+}
+
+// Takes the damage that the store notices away for a time, or brings it back. A crash may have
+// lost it, together with what was not synced.
+void World::set_damage(bool is_damaged) {
+  std::erase_if(damages_, [&](const Damage& damage) {
+    if (damage.is_hidden) return false;
+    const auto read = store_->read(damage.address, damage.offset, 1, 1);
+    const bool was_damaged = !read && read.error().code == ErrorCode::data_loss;
+    if (was_damaged == is_damaged) return false;
+    return !disk_->damage(damage.address, damage.offset);
+  });
+}
+
+void World::garble(Address address, broker::ReadBatches& read) const {
+  for (auto& batch : read.batches) {
+    for (const Damage& damage : damages_) {
+      if (!damage.is_hidden || damage.address != address || damage.offset < batch->first_offset ||
+          damage.offset >= batch->end_offset())
+        continue;
+      auto changed = std::make_shared<broker::MessageBatch>(*batch);
+      changed->bytes[changed->entries[damage.offset - batch->first_offset].body_at] ^= 1;
+      batch = std::move(changed);
+    }
+  }
+}
+
 void World::ask() {
   for (std::uint32_t topic = 0; topic <= plan_.topics; ++topic) {
     for (const Address address : addresses(topic))
@@ -225,8 +274,10 @@ void World::on(Address address, broker::BlockedKeysReply& effect) {
   for (const broker::BlockedKey& key : effect.keys) {
     if (key.reason == broker::BlockReason::dead_letter_gone)
       marks_.hit(Mark::dead_letter_topic_gone);
+    checker_.listed(address, number, key);
     if (!is_draining_) continue;
-    if (key.reason != broker::BlockReason::parked && key.reason != broker::BlockReason::paused)
+    if (key.reason != broker::BlockReason::parked && key.reason != broker::BlockReason::paused &&
+        key.reason != broker::BlockReason::data_loss)
       continue;
     after_in_life({}, [this, address, number, text = key.key] {
       step(address,
@@ -251,6 +302,10 @@ void World::plan_operators() {
   }
   for (std::uint64_t i = plan_.changes_retention ? dice_.between(1, 3) : 0; i > 0; --i)
     sometime(&World::retain_topic);
+  for (std::uint32_t i = 0; i < plan_.damages; ++i) {
+    sometime(&World::damage);
+    sometime(&World::sweep);
+  }
   for (int i = 0; i < 2; ++i) {
     sometime(&World::ask);
     sometime(&World::sweep);
@@ -283,6 +338,8 @@ void World::drain() {
   if (is_store_failed_ && is_up_) crash();
   run_events(now_ + seconds(3));  // It is up again by then.
   set_dead_topic(false);
+  set_damage(false);
+  damages_.clear();
   for (int i = 0; i < 400 && checker_.violation().empty() && events_run_ <= kEventsMax; ++i) {
     run_events(now_ + milliseconds(500));
     checker_.take_idle();
