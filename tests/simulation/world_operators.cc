@@ -217,11 +217,13 @@ void World::damage() {
 }
 
 // Takes the damage that the store notices away for a time, or brings it back. A crash may have
-// lost it, together with what was not synced.
+// lost it, or the message, together with what was not synced.
 void World::set_damage(bool is_damaged) {
   std::erase_if(damages_, [&](const Damage& damage) {
-    if (damage.is_hidden) return false;
     const auto read = store_->read(damage.address, damage.offset, 1, 1);
+    if (read && (read->batches.empty() || read->batches.front()->first_offset > damage.offset))
+      return true;
+    if (damage.is_hidden) return false;
     const bool was_damaged = !read && read.error().code == ErrorCode::data_loss;
     if (was_damaged == is_damaged) return false;
     return !disk_->damage(damage.address, damage.offset);
