@@ -31,10 +31,12 @@ struct Node {
   std::string bytes;
   std::size_t synced_size = 0;
   std::vector<Overwrite> unsynced;  // Within synced_size, oldest first.
+  std::string cut_off;              // The end, which a cut that was not synced may bring back.
 
   void sync() {
     synced_size = bytes.size();
     unsynced.clear();
+    cut_off.clear();
   }
 };
 using NodePtr = std::shared_ptr<Node>;
@@ -84,6 +86,7 @@ struct ForgetfulDisk::Files {
   bool keeps_deleted = false;
   std::uint64_t free_bytes = std::uint64_t{1} << 40;
   std::string failing_sync;
+  unsigned failing_syncs = 0;
   ForgetfulDisk::SyncFault sync_fault{};
 
   // REQUIRES for all: mutex is held.
@@ -97,13 +100,8 @@ struct ForgetfulDisk::Files {
     while (kept < pending.size() && pending[kept].is_second)
       ++kept;
     survivors = durable;
-    for (std::size_t i = 0; i < kept; ++i) {
-      if (pending[i].node) {
-        survivors[pending[i].path] = pending[i].node;
-      } else {
-        survivors.erase(pending[i].path);
-      }
-    }
+    for (std::size_t i = 0; i < kept; ++i)
+      put(survivors, pending[i].path, pending[i].node);
     for (auto& [path, node] : survivors)
       node = survivor(path, *node, random);
   }
@@ -115,11 +113,7 @@ struct ForgetfulDisk::Files {
     change_in(folder_of(path), path, std::move(node), is_second);
   }
   void change_in(const std::string& folder, const std::string& path, NodePtr node, bool is_second) {
-    if (node) {
-      now[path] = node;
-    } else {
-      now.erase(path);
-    }
+    put(now, path, node);
     pending.push_back({path, std::move(node), is_second, folder});
   }
   void add_folders(const std::string& path) {
@@ -140,18 +134,20 @@ struct ForgetfulDisk::Files {
     folders.erase(from);
     folders.insert(to);
   }
-  void make_durable(const FolderChange& change) {
-    if (change.node) {
-      durable[change.path] = change.node;
+  // Null: nothing is there from now on.
+  static void put(std::map<std::string, NodePtr>& files, const std::string& path,
+                  const NodePtr& node) {
+    if (node) {
+      files[path] = node;
     } else {
-      durable.erase(change.path);
+      files.erase(path);
     }
   }
   void sync_folder(const std::string& folder) {
     std::vector<FolderChange> rest;
     for (FolderChange& each : pending) {
       if (each.folder == folder) {
-        make_durable(each);
+        put(durable, each.path, each.node);
       } else {
         rest.push_back(std::move(each));
       }
@@ -165,6 +161,7 @@ struct ForgetfulDisk::Files {
   static NodePtr survivor(const std::string& path, const Node& node, std::mt19937_64& random) {
     auto left = std::make_shared<Node>();
     left->bytes = node.bytes;
+    if (up_to(random, 1) == 0) left->bytes += node.cut_off;
     // Newest first, so that each is put back over what it replaced.
     for (auto each = node.unsynced.rbegin(); each != node.unsynced.rend(); ++each) {
       const std::size_t lost = up_to(random, 2) == 0 ? up_to(random, each->old.size())
@@ -172,7 +169,7 @@ struct ForgetfulDisk::Files {
       const std::size_t from = each->old.size() - lost;
       left->bytes.replace(each->at + from, lost, each->old, from, lost);
     }
-    const std::size_t tail = node.bytes.size() - node.synced_size;
+    const std::size_t tail = left->bytes.size() - node.synced_size;
     const std::size_t kept = up_to(random, 2) == 0 ? 0 : up_to(random, tail);
     left->bytes.resize(node.synced_size + kept);
     if (path.ends_with(".log") && kept > 0 && up_to(random, 3) == 0) {
@@ -221,6 +218,17 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
                               std::unique_ptr<rocksdb::FSWritableFile>* result,
                               IODebugContext*) override {
     return open<Writable>(name, result);
+  }
+  // REQUIRES: what goes was not synced.
+  IOStatus Truncate(const std::string& name, std::size_t size, const IOOptions&,
+                    IODebugContext*) override {
+    const std::lock_guard lock(files_->mutex);
+    const NodePtr node = files_->find(normal(name));
+    if (!node || size < node->synced_size || size > node->bytes.size()) return missing(name);
+    files_->operate();
+    node->cut_off = node->bytes.substr(size);
+    node->bytes.resize(size);
+    return IOStatus::OK();
   }
   IOStatus NewDirectory(const std::string& name, const IOOptions&,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext*) override {
@@ -362,8 +370,10 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     IOStatus sync() {
       const std::lock_guard lock(files_->mutex);
       files_->operate();
-      if (!files_->failing_sync.empty() && path_.ends_with(files_->failing_sync)) {
-        files_->failing_sync.clear();
+      const bool is_clean = node_->synced_size == node_->bytes.size() && node_->unsynced.empty() &&
+                            node_->cut_off.empty();
+      if (!is_clean && files_->failing_syncs > 0 && path_.ends_with(files_->failing_sync)) {
+        --files_->failing_syncs;
         return files_->sync_fault == ForgetfulDisk::SyncFault::no_space
                    ? IOStatus::NoSpace("a sync that finds no room")
                    : IOStatus::IOError("a sync that fails");
@@ -566,10 +576,11 @@ void ForgetfulDisk::set_free_bytes(std::uint64_t bytes) {
   files_->free_bytes = bytes;
 }
 
-void ForgetfulDisk::fail_next_sync(const std::string& name_end, SyncFault fault) {
+void ForgetfulDisk::fail_next_sync(const std::string& name_end, SyncFault fault, unsigned count) {
   const std::lock_guard lock(files_->mutex);
   files_->sync_fault = fault;
   files_->failing_sync = name_end;
+  files_->failing_syncs = count;
 }
 
 void ForgetfulDisk::set_keeps_deleted(bool keeps) {

@@ -53,9 +53,11 @@ class ForgetfulDisk {
   void load(const Image& image);
 
   void set_free_bytes(std::uint64_t bytes);
-  // The next sync of a file whose name ends so fails, and only that one.
+  // The next sync of a file whose name ends so fails, if there is something to sync, and only that
+  // one, or `count` of them.
   enum class SyncFault : std::uint8_t { broken, no_space };
-  void fail_next_sync(const std::string& name_end, SyncFault fault = SyncFault::broken);
+  void fail_next_sync(const std::string& name_end, SyncFault fault = SyncFault::broken,
+                      unsigned count = 1);
   // As long as set, whoever deletes a file is told that it is gone, but it stays: as after a crash
   // just before.
   void set_keeps_deleted(bool keeps);

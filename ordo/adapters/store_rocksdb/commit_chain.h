@@ -29,6 +29,11 @@ struct CommitChain {
   static CommitChain one(std::uint64_t number, std::uint64_t next_id) {
     return {.first = number, .last = number, .next_id = next_id};
   }
+  // No commit, but something that stands between `newest` and the next one. Its `last` is before
+  // its `first`: appended it adds nothing, and shows if `newest` is missing.
+  static CommitChain none_after(const CommitChain& newest) {
+    return {.first = newest.last + 1, .last = newest.last, .next_id = newest.next_id};
+  }
   bool has_gap() const { return missing_first != 0; }
   void append(const CommitChain& later);
   // Of another family of the same database: what either lacks is missing.

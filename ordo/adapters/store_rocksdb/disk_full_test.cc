@@ -189,6 +189,79 @@ TEST_P(NoSpaceInMemory, WithRoomForAMomentAgainAndAgainNothingIsLostOrComesBack)
   }
 }
 
+// What comes after a commit that was refused because its sync found no room.
+enum class Then : std::uint8_t { goes_on, closed, cut };
+
+TEST(NoSpaceInTheSyncOfACommit, RefusesItWholeAndLaterOnesGoThrough) {
+  for (const Then then : {Then::goes_on, Then::closed, Then::cut}) {
+    SCOPED_TRACE(static_cast<int>(then));
+    ForgetfulDisk disk;
+    const std::unique_ptr<rocksdb::Env> env = disk.make_env();
+    const StoreOptions options{.directory = "/data",
+                               .reopen_interval = std::chrono::milliseconds(1),
+                               .write_buffer_bytes = 64u << 10,
+                               .env = env.get()};
+    StoredWorld world(7, 20'000);
+    std::unique_ptr<Store> store = open(options);
+    ASSERT_TRUE(store->recover());
+    for (std::uint64_t round = 0; round < 12; ++round) {
+      for (int i = 0; i < 3; ++i) {
+        CommitBatch batch = world.propose();
+        if (batch.empty()) continue;
+        Status stored;
+        ASSERT_TRUE(eventually([&] { return (stored = store->commit(batch)).has_value(); }))
+            << stored.error().message;
+        world.accept();
+      }
+      CommitBatch batch = world.propose();
+      if (batch.empty()) continue;
+      disk.fail_next_sync(".log", ForgetfulDisk::SyncFault::no_space);
+      const Status refused = store->commit(batch);
+      ASSERT_FALSE(refused);
+      ASSERT_EQ(refused.error().code, ErrorCode::resource_exhausted) << refused.error().message;
+      EXPECT_EQ(store->stats().failure, "");
+      if (then == Then::goes_on) continue;
+      if (then == Then::cut) disk.cut_now(round);
+      store.reset();
+      if (then == Then::cut) disk.power_on();
+      store = open(options);
+      const Result<broker::Recovered> recovered = store->recover();
+      ASSERT_TRUE(recovered) << recovered.error().message;
+      ASSERT_EQ(world.compare(*store, *recovered), "");
+    }
+    store.reset();
+    store = open(options);
+    const Result<broker::Recovered> recovered = store->recover();
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    EXPECT_EQ(world.compare(*store, *recovered), "");
+  }
+}
+
+// Not even what was written can be taken back.
+TEST(NoSpaceInTheSyncOfACommit, WhichCannotBeUndoneIsNotKnownAndTheStoreSaysSo) {
+  ForgetfulDisk disk;
+  const std::unique_ptr<rocksdb::Env> env = disk.make_env();
+  const StoreOptions options{.directory = "/data", .env = env.get()};
+  std::unique_ptr<Store> store = open(options);
+  ASSERT_TRUE(store->recover());
+  CommitBatch first{message(1, 100)};
+  ASSERT_TRUE(store->commit(first));
+  disk.fail_next_sync(".log", ForgetfulDisk::SyncFault::no_space, 2);
+  CommitBatch second{message(2, 100)};
+  const Status unknown = store->commit(second);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::unavailable) << unknown.error().message;
+  const Status later = store->commit(second);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, ErrorCode::failed_precondition);
+  EXPECT_NE(store->stats().failure, "");
+  store.reset();
+  store = open(options);
+  const Result<broker::Recovered> recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_GE(recovered->partitions.at(kPartition).end, broker::Offset(2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Policies, NoSpaceInMemory,
                          testing::Values(SyncPolicy::commit, SyncPolicy::interval, SyncPolicy::os));
 

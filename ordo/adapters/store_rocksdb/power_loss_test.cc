@@ -49,6 +49,13 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     fills_up_ = seed % 5 == 1 || seed % 5 == 3;
   }
 
+  // Now and then: for what is written, or only for its sync.
+  void fill_up() {
+    const std::uint64_t choice = world_->up_to(19);
+    disk_->set_full(choice < 2);
+    disk_->fail_next_sync(".log", ForgetfulDisk::SyncFault::no_space, choice == 2 ? 1 : 0);
+  }
+
   // From power on to power off, which may be while it opens.
   void live() {
     disk_->cut_after(1 + world_->up_to(world_->up_to(3) == 0 ? 40 : 400), world_->random()());
@@ -63,7 +70,7 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
     const std::uint64_t commits = world_->up_to(60);
     for (std::uint64_t i = 0; i < commits && !disk_->is_off(); ++i) {
       broker::CommitBatch batch = world_->propose();
-      if (fills_up_) disk_->set_full(world_->up_to(9) == 0);
+      if (fills_up_) fill_up();
       Status stored = (*store)->commit(batch);
       if (!stored && fills_up_) {
         // For want of space: definitely not stored.
@@ -81,6 +88,7 @@ class PowerLoss : public testing::TestWithParam<unsigned> {
       }
     }
     disk_->set_full(false);
+    disk_->fail_next_sync(".log", ForgetfulDisk::SyncFault::no_space, 0);
     if (world_->up_to(3) == 0) store->reset();  // An orderly end, or one that is cut short.
     disk_->cut_now(world_->random()());
   }

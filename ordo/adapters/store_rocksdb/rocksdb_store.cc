@@ -8,13 +8,14 @@
 
 #include <rocksdb/env.h>
 
+#include "ordo/adapters/store_rocksdb/commit_log.h"
 #include "ordo/adapters/store_rocksdb/data_directory.h"
 #include "ordo/adapters/store_rocksdb/database.h"
 #include "ordo/adapters/store_rocksdb/database_slot.h"
 #include "ordo/adapters/store_rocksdb/disk_space.h"
-#include "ordo/adapters/store_rocksdb/log_file_order.h"
 #include "ordo/adapters/store_rocksdb/log_reader.h"
 #include "ordo/adapters/store_rocksdb/log_trimmer.h"
+#include "ordo/adapters/store_rocksdb/opened_directory.h"
 #include "ordo/adapters/store_rocksdb/recovery.h"
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
 #include "ordo/adapters/store_rocksdb/spilled_chunks.h"
@@ -39,39 +40,20 @@ std::uint64_t random_name() {
   return std::uint64_t{source()} << 32 | source() | 1;
 }
 
-// RocksDB's log file. With an error in it it must not be synced: RocksDB ends the process.
-enum class LogFile : std::uint8_t {
-  good,
-  full,  // There was no room: nothing is written until the database is opened again.
-  bad,   // A write or a sync failed.
-};
-
-// Incomplete: a write would wait for tables that find no room.
-LogFile log_file_after(const rocksdb::Status& status) {
-  if (status.ok()) return LogFile::good;
-  return status.IsNoSpace() || status.IsIncomplete() ? LogFile::full : LogFile::bad;
-}
-
-Error no_room(const std::string& why) {
-  return {ErrorCode::resource_exhausted,
-          "no room on the disk; commits are taken again when there is: " + why};
-}
-
 class RocksdbStore final : public broker::Store {
  public:
-  RocksdbStore(const StoreOptions& options, std::unique_ptr<rocksdb::Env> env,
-               std::unique_ptr<DirectoryLock> lock, std::unique_ptr<DirectoryMarks> marks,
-               std::unique_ptr<DatabaseSlot> slot)
+  RocksdbStore(const StoreOptions& options, OpenedDirectory opened)
       : options_(options),
-        env_(std::move(env)),
+        env_(std::move(opened.env)),
         clock_(options.clock != nullptr ? *options.clock : system_clock()),
-        lock_(std::move(lock)),
-        marks_(std::move(marks)),
-        slot_(std::move(slot)),
+        lock_(std::move(opened.lock)),
+        marks_(std::move(opened.marks)),
+        slot_(std::move(opened.slot)),
         space_(options.env != nullptr ? *options.env : *rocksdb::Env::Default(), options.directory,
                options.reserve_bytes),
+        log_([this] { reopen_later(options_.reopen_interval); }),
         trimmer_([this](const Database& used, rocksdb::WriteBatch& rows) {
-          return write_beside(used, rows);
+          return log_.add(used, rows);
         }),
         timer_(clock_, "ordo-store") {}
 
@@ -91,18 +73,14 @@ class RocksdbStore final : public broker::Store {
   Error fail(const Error& error);
   std::string failure() const;
   Error closed() const;
-  Status write(const Database& database, StagedCommit& staged);
   Status acknowledge(const CommitChain& chain);
   Mark mark_of(const CommitChain& chain) const;
   void sync_later();
   void sync_now();
-  void trim_later();
+  void trim_later(std::chrono::nanoseconds pause);
   void trim_now();
-  rocksdb::Status write_beside(const Database& database, rocksdb::WriteBatch& rows);
-  bool sync_log(const Database& database, const char* failed);
-  bool is_full();
-  void note(const rocksdb::Status& status);
-  void note_full(const rocksdb::Status& status);
+  void drop_tables(const Database& database);
+  bool sync_log(const Database& database);
   void reopen_later(std::chrono::nanoseconds pause);
   void reopen_now();
   Status compare(const Database& opened) const;
@@ -110,20 +88,18 @@ class RocksdbStore final : public broker::Store {
   void close();
 
   const StoreOptions options_;
-  const std::unique_ptr<rocksdb::Env> env_;  // May be null: the database uses another one.
+  const std::unique_ptr<rocksdb::Env> env_;  // Of the database.
   Clock& clock_;
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<DirectoryMarks> marks_;
   const std::unique_ptr<DatabaseSlot> slot_;
   DiskSpace space_;
+  CommitLog log_;       // Used after a use of slot_, without mutex_.
   LogTrimmer trimmer_;  // Used on the timer's thread only.
 
   // Used by whoever commits.
   StoreRow row_;
   bool recovered_ = false;
-
-  std::mutex log_mutex_;  // Taken after a use of slot_, before mutex_. Guards the log file and:
-  LogFile log_file_ = LogFile::good;
 
   mutable std::mutex mutex_;  // Guards what follows.
   PartitionTable table_;
@@ -195,6 +171,7 @@ Result<Recovered> RocksdbStore::recover() {
     chain_ = synced_ = staged.chain();
     witnessed_ = clock_.now();
   }
+  log_.begin(staged.chain());
   const Mark mark = mark_of(staged.chain());
   if (const Status marked = marks_->write(mark); !marked) return marked.error();
   if (const Status marked = marks_->sync(); !marked) return marked.error();
@@ -217,60 +194,25 @@ Status RocksdbStore::commit(CommitBatch& batch) {
     return Error{ErrorCode::resource_exhausted, space_.message()};
   }
   const DatabaseSlot::Use database = slot_->use();
-  if (is_full()) return no_room("there was none a moment ago");
+  if (!database) return Error{ErrorCode::resource_exhausted, closed().message};
   StagedCommit staged(*database, table_, chain_);  // Only commits change these two.
   if (Status added = staged.add(batch); !added) return fail(added.error());
-  if (Status written = write(*database, staged); !written) return written;
+  const bool is_synced = options_.sync == SyncPolicy::commit;
+  if (Status written = log_.commit(*database, staged, is_synced); !written) {
+    if (written.error().code == ErrorCode::resource_exhausted) return written;
+    return fail(written.error());
+  }
   {
     const std::lock_guard lock(mutex_);
     staged.apply(table_);
     chain_ = staged.chain();
     ++counts_.commits;
+    if (is_synced) ++counts_.syncs;
     counts_.committed_bytes += staged.write().GetDataSize();
   }
   erase_chunks(*database, staged.spill_prefixes());
-  if (staged.has_trim()) trim_later();
+  if (staged.has_trim()) trim_later(options_.trim_interval);
   return acknowledge(staged.chain());
-}
-
-// To the log file, and to the disk if the policy says so.
-Status RocksdbStore::write(const Database& database, StagedCommit& staged) {
-  const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::full) return no_room("there was none a moment ago");
-  // Two steps: a log file that has no room has a record that is not whole, which is never read. If
-  // the sync fails nobody knows what is on the disk.
-  const rocksdb::Status written = database.db().Write(rocksdb::WriteOptions(), &staged.write());
-  note(written);
-  if (log_file_ == LogFile::full) return no_room(written.ToString());
-  if (log_file_ == LogFile::bad) return fail(error_of(written, "cannot write a commit"));
-  if (options_.sync != SyncPolicy::commit) return {};
-  const rocksdb::Status synced = database.db().SyncWAL();
-  if (!synced.ok()) {
-    Error error = error_of(synced, "cannot sync a commit");
-    error.code = ErrorCode::unavailable;
-    log_file_ = LogFile::bad;
-    return fail(error);
-  }
-  const std::lock_guard lock(mutex_);
-  ++counts_.syncs;
-  return {};
-}
-
-bool RocksdbStore::is_full() {
-  const std::lock_guard log_lock(log_mutex_);
-  return log_file_ == LogFile::full;
-}
-
-// What a write or a sync came to. REQUIRES: log_mutex_ is held.
-void RocksdbStore::note(const rocksdb::Status& status) {
-  log_file_ = log_file_after(status);
-  if (log_file_ == LogFile::full) reopen_later(options_.reopen_interval);
-}
-
-// Of a write that is not to the log file.
-void RocksdbStore::note_full(const rocksdb::Status& status) {
-  const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::good && log_file_after(status) == LogFile::full) note(status);
 }
 
 void RocksdbStore::reopen_later(std::chrono::nanoseconds pause) {
@@ -289,7 +231,7 @@ void RocksdbStore::reopen_now() {
     reopen_scheduled_ = false;
     if (!failure_.empty()) return;
   }
-  if (!is_full()) return;
+  if (!log_.is_full()) return;
   const std::uint64_t needed =
       std::min<std::uint64_t>(options_.reserve_bytes, 2 * options_.write_buffer_bytes);
   if (space_.free_bytes() < needed) return reopen_later(options_.reopen_interval);
@@ -302,8 +244,7 @@ void RocksdbStore::reopen_now() {
     }
     return;
   }
-  const std::lock_guard log_lock(log_mutex_);
-  log_file_ = LogFile::good;
+  log_.reopened();
   const std::lock_guard lock(mutex_);
   ++counts_.syncs;
 }
@@ -364,7 +305,7 @@ void RocksdbStore::sync_now() {
   }
   if (options_.sync == SyncPolicy::interval) {
     const DatabaseSlot::Use database = slot_->use();
-    if (!database || !sync_log(*database, "cannot sync the commits of the last interval")) {
+    if (!database || !sync_log(*database)) {
       if (failure().empty()) sync_later();  // There is no room; it may come back.
       return;
     }
@@ -384,61 +325,56 @@ void RocksdbStore::sync_now() {
   if (testifies) marks_->testify(mark_of(chain));
 }
 
-void RocksdbStore::trim_later() {
+void RocksdbStore::trim_later(std::chrono::nanoseconds pause) {
   {
     const std::lock_guard lock(mutex_);
     if (trim_scheduled_) return;
     trim_scheduled_ = true;
   }
-  timer_.schedule(clock_.now() + options_.trim_interval, [this] { trim_now(); });
+  timer_.schedule(clock_.now() + pause, [this] { trim_now(); });
 }
 
 // On the timer's thread.
 void RocksdbStore::trim_now() {
-  PartitionTable table;
-  broker::MessageId next_id;
   {
     const std::lock_guard lock(mutex_);
     trim_scheduled_ = false;
     if (!failure_.empty()) return;
+  }
+  const DatabaseSlot::Use database = slot_->use();
+  if (database) return drop_tables(*database);
+  if (failure().empty()) trim_later(options_.trim_interval);
+}
+
+// Those of the log that nobody needs.
+void RocksdbStore::drop_tables(const Database& database) {
+  PartitionTable table;
+  broker::MessageId next_id;
+  {
+    const std::lock_guard lock(mutex_);
     table = table_;
     next_id = broker::MessageId(chain_.next_id);
   }
-  const DatabaseSlot::Use database = slot_->use();
   // Messages must not be gone before it is certain that nobody needs them.
-  if (!database ||
-      (options_.sync != SyncPolicy::commit && !sync_log(*database, "cannot sync a trim"))) {
-    if (failure().empty()) trim_later();
+  if (options_.sync != SyncPolicy::commit && !sync_log(database)) {
+    if (failure().empty()) trim_later(options_.trim_interval);
     return;
   }
-  const Result<bool> has_more = trimmer_.run(*database, table, next_id);
-  if (!has_more && has_more.error().code == ErrorCode::resource_exhausted) {
-    note_full(rocksdb::Status::NoSpace());
-    trim_later();
-  }
+  const Result<bool> has_more = trimmer_.run(database, table, next_id);
+  const bool is_full = !has_more && has_more.error().code == ErrorCode::resource_exhausted;
+  if (is_full) log_.note(rocksdb::Status::NoSpace());
   // After another error space is given back with the next trim.
-  if (has_more && *has_more) trim_later();
-}
-
-// Of the timer's thread; not synced.
-rocksdb::Status RocksdbStore::write_beside(const Database& database, rocksdb::WriteBatch& rows) {
-  const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ == LogFile::bad) return rocksdb::Status::Busy("the log file is damaged");
-  if (log_file_ == LogFile::full) return rocksdb::Status::NoSpace();
-  const rocksdb::Status written = database.db().Write(rocksdb::WriteOptions(), &rows);
-  note(written);
-  return written;
+  if (is_full || (has_more && *has_more)) trim_later(options_.trim_interval);
 }
 
 // What was written so far is on the disk. False: not, for want of space; or the disk failed, and
 // the store has too.
-bool RocksdbStore::sync_log(const Database& database, const char* failed) {
-  const std::lock_guard log_lock(log_mutex_);
-  if (log_file_ != LogFile::good) return false;
-  const rocksdb::Status synced = database.db().SyncWAL();
-  note(synced);
-  if (log_file_ == LogFile::bad) fail(error_of(synced, failed));
-  if (!synced.ok()) return false;
+bool RocksdbStore::sync_log(const Database& database) {
+  const Status synced = log_.sync(database);
+  if (!synced) {
+    if (synced.error().code != ErrorCode::resource_exhausted) fail(synced.error());
+    return false;
+  }
   const std::lock_guard lock(mutex_);
   ++counts_.syncs;
   return true;
@@ -480,7 +416,7 @@ Status RocksdbStore::write_spill(const SpillKey& key, std::string_view bytes) {
   if (!database) return closed();
   const rocksdb::Status written = write_chunk(*database, key, bytes);
   if (written.ok()) return {};
-  note_full(written);
+  log_.note(written);
   return error_of(written, "cannot spill");
 }
 
@@ -525,7 +461,7 @@ void RocksdbStore::close() {
   if (!recovered_ || !failure().empty()) return;
   const auto sync = [this] {
     const DatabaseSlot::Use database = slot_->use();
-    return database && sync_log(*database, "cannot sync at the end");
+    return database && sync_log(*database);
   };
   if (!sync()) {
     reopen_now();  // If it was for want of room.
@@ -538,61 +474,13 @@ void RocksdbStore::close() {
   marks_->testify(mark);
 }
 
-std::optional<Error> invalid(const StoreOptions& options) {
-  const auto error = [](std::string what) {
-    return Error{ErrorCode::invalid_argument, std::move(what)};
-  };
-  if (options.directory.empty()) return error("directory is empty; it names where data is kept");
-  if (options.write_buffer_bytes < (64u << 10))
-    return error("write_buffer_bytes is " + std::to_string(options.write_buffer_bytes) +
-                 "; at least 65536 are needed");
-  if (options.open_files_max < 16)
-    return error("open_files_max is " + std::to_string(options.open_files_max) +
-                 "; at least 16 are needed");
-  if (options.sync_interval <= std::chrono::nanoseconds::zero())
-    return error("sync_interval must be above zero");
-  if (options.reopen_interval <= std::chrono::nanoseconds::zero())
-    return error("reopen_interval must be above zero");
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<broker::Store>> open_store(const StoreOptions& options) {
-  if (const std::optional<Error> error = invalid(options)) return *error;
-  rocksdb::Env& env = options.env != nullptr ? *options.env : *rocksdb::Env::Default();
-  const DirectoryPaths paths{options.directory,
-                             options.witness.value_or(usual_witness(options.directory))};
-  DatabaseOptions database_options{.path = paths.database(),
-                                   .write_buffer_bytes = options.write_buffer_bytes,
-                                   .cache_bytes = options.cache_bytes,
-                                   .open_files_max = options.open_files_max,
-                                   .env = options.env};
-  if (const rocksdb::Status made = env.CreateDirIfMissing(options.directory); !made.ok())
-    return error_of(made, "cannot create the data directory " + options.directory);
-  Result<std::unique_ptr<DirectoryLock>> lock = DirectoryLock::take(env, paths);
-  if (!lock) return lock.error();
-  Result<Inspection> found = inspect(env, paths, database_options);
-  if (!found) return found.error();
-  if (Status whole = judge(*found, paths); !whole) return whole.error();
-  Result<std::unique_ptr<DirectoryMarks>> marks = DirectoryMarks::open(env, paths);
-  if (!marks) return marks.error();
-  std::unique_ptr<rocksdb::Env> ordered;
-  if (options.sync != SyncPolicy::commit) {
-    ordered = order_log_files(env);
-    database_options.env = ordered.get();
-  }
-  Result<std::unique_ptr<Database>> database = Database::open(
-      database_options, found->is_new ? Database::Mode::create : Database::Mode::existing);
-  if (!database) return database.error();
-  if (found->is_new) {
-    for (const std::string& made : {paths.database(), paths.directory}) {
-      if (const Status synced = sync_name(env, made); !synced) return synced.error();
-    }
-  }
-  return std::unique_ptr<broker::Store>(std::make_unique<RocksdbStore>(
-      options, std::move(ordered), std::move(*lock), std::move(*marks),
-      std::make_unique<DatabaseSlot>(database_options, std::move(*database))));
+  Result<OpenedDirectory> opened = open_directory(options);
+  if (!opened) return opened.error();
+  return std::unique_ptr<broker::Store>(
+      std::make_unique<RocksdbStore>(options, std::move(*opened)));
 }
 
 }  // namespace ordo::store_rocksdb
