@@ -255,7 +255,8 @@ Result<std::optional<StoreRow>> Database::store_row() const {
 
 Result<std::size_t> Database::erase_each(rocksdb::ColumnFamilyHandle* family,
                                          const std::string& begin, const std::string& end,
-                                         rocksdb::WriteBatch& write, std::size_t count_max) const {
+                                         rocksdb::WriteBatch& write, std::size_t count_max,
+                                         std::string* next) const {
   rocksdb::ReadOptions options = read_options();
   const rocksdb::Slice limit(end);
   options.iterate_upper_bound = &limit;
@@ -265,6 +266,7 @@ Result<std::size_t> Database::erase_each(rocksdb::ColumnFamilyHandle* family,
     write.Delete(family, rows->key());
   if (!rows->status().ok())
     return error_of(rows->status(), "cannot find the rows of '" + family->GetName() + "' to erase");
+  if (next != nullptr) *next = rows->Valid() ? rows->key().ToString() : end;
   return count;
 }
 

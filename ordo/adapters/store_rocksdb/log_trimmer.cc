@@ -1,6 +1,8 @@
 #include "ordo/adapters/store_rocksdb/log_trimmer.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/metadata.h>
@@ -15,7 +17,8 @@ using broker::MessageId;
 
 namespace {
 
-constexpr std::size_t kRowsOfAWrite = 1'000;
+constexpr std::size_t kRowsOfAWrite = 250;
+constexpr std::size_t kWritesOfARun = 16;  // Syncs wait behind a run.
 constexpr std::size_t kTablesToMove = 2;  // So many new tables of the log are moved to their level.
 
 }  // namespace
@@ -48,6 +51,47 @@ Result<bool> LogTrimmer::run(const Database& database, const PartitionTable& tab
       rocksdb::DeleteFilesInRange(&database.db(), database.log(), nullptr, &limit, false);
   if (!dropped.ok()) return error_of(dropped, "cannot drop what was trimmed");
   return has_more;
+}
+
+Result<std::vector<broker::PartitionAddress>> LogTrimmer::erase(
+    const Database& database, const ErasedPartitions& partitions) {
+  std::vector<broker::PartitionAddress> done;
+  std::size_t writes = 0;
+  for (const broker::PartitionAddress& partition : partitions) {
+    std::size_t count = kRowsOfAWrite;
+    for (; count == kRowsOfAWrite && writes < kWritesOfARun; ++writes) {
+      const Result<std::size_t> erased = erase_some(database, partition, reached_[partition]);
+      if (!erased) return erased.error();
+      count = *erased;
+    }
+    if (count == kRowsOfAWrite) break;
+    reached_.erase(partition);
+    done.push_back(partition);
+  }
+  return done;
+}
+
+// With the last ones the mark. If a crash undoes it, it is done again.
+Result<std::size_t> LogTrimmer::erase_some(const Database& database,
+                                           broker::PartitionAddress partition, Reached& reached) {
+  const std::string mark = erased_key(partition);
+  const std::string begin = mark + '\0';
+  const std::string end = end_of_prefix(mark);
+  rocksdb::WriteBatch write;
+  std::size_t count = 0;
+  Reached next = reached;
+  for (auto [family, from, to] : {std::tuple(database.index(), &reached.index, &next.index),
+                                  std::tuple(database.state(), &reached.state, &next.state)}) {
+    const Result<std::size_t> erased = database.erase_each(family, from->empty() ? begin : *from,
+                                                           end, write, kRowsOfAWrite - count, to);
+    if (!erased) return erased.error();
+    count += *erased;
+  }
+  if (count < kRowsOfAWrite) write.Delete(database.state(), mark);
+  const rocksdb::Status written = write_(database, write);
+  if (!written.ok()) return error_of(written, "cannot erase the rows of a partition");
+  reached = std::move(next);
+  return count;
 }
 
 Status LogTrimmer::erase_index(const Database& database, const PartitionTable& table) {

@@ -35,7 +35,7 @@ using RowChanges = std::vector<std::pair<std::string, std::optional<std::string>
 
 // One commit.
 struct CommitRecord {
-  std::optional<CommitChain> chain;  // Nothing: no commit, but rows of the index that were trimmed.
+  std::optional<CommitChain> chain;  // Empty: no commit, but rows that were erased after one.
   std::vector<std::pair<std::string, std::string>> batches;  // Rows of the log.
   RowChanges state;
   RowChanges meta;

@@ -30,7 +30,7 @@ Status for_each(const Database& database, rocksdb::ColumnFamilyHandle* family,
 
 }  // namespace
 
-Result<broker::Recovered> read_all(const Database& database) {
+Result<broker::Recovered> read_all(const Database& database, ErasedPartitions* erased) {
   broker::Recovered found;
   Status read = for_each(database, database.meta(), std::string(1, kCatalogMark),
                          [&](std::string_view key, std::string_view value) {
@@ -49,15 +49,19 @@ Result<broker::Recovered> read_all(const Database& database) {
                     return true;
                   });
   if (!read) return read.error();
+  ErasedPartitions marked;  // Each before the rows of its partition.
   read =
       for_each(database, database.state(), "", [&](std::string_view key, std::string_view value) {
         if (key == kChainKey) return true;
+        if (const auto address = parse_erased_key(key)) return marked.insert(*address).second;
         std::optional<broker::RowKey> parsed = parse_state_key(key);
         if (!parsed) return false;
+        if (marked.contains(parsed->partition)) return true;
         found.rows.emplace(std::move(*parsed), value);
         return true;
       });
   if (!read) return read.error();
+  if (erased != nullptr) *erased = std::move(marked);
   const LogReader reader(database);
   for (auto& [address, row] : found.partitions) {
     const Result<std::optional<IndexedBatch>> last = reader.last_batch(address);

@@ -142,9 +142,17 @@ class Rebuild {
 
   // `salvaged`: what the database was made of; null: it is the one that was there.
   Result<Mark> run(const Salvaged* salvaged) {
-    Result<broker::Recovered> all = read_all(database_);
+    ErasedPartitions gone;
+    Result<broker::Recovered> all = read_all(database_, &gone);
     if (!all) return all.error();
     FoundBatches found = batches_of_log(database_);
+    for (const PartitionAddress& partition : gone) {
+      found.erase(partition);
+      const std::string prefix = address_prefix(partition);
+      const Result<std::size_t> erased =
+          database_.erase_each(database_.state(), prefix, end_of_prefix(prefix), write_);
+      if (!erased) return erased.error();
+    }
     is_fresh_ = salvaged != nullptr;
     if (!is_fresh_) {
       if (Status added = add_batches_of_index(database_, *all, found); !added) return added.error();

@@ -79,6 +79,7 @@ class RocksdbStore final : public broker::Store {
   void sync_now();
   void trim_later(std::chrono::nanoseconds pause);
   void trim_now();
+  Result<bool> erase_rows(const Database& database);
   void drop_tables(const Database& database);
   bool sync_log(const Database& database);
   void reopen_later(std::chrono::nanoseconds pause);
@@ -103,8 +104,9 @@ class RocksdbStore final : public broker::Store {
 
   mutable std::mutex mutex_;  // Guards what follows.
   PartitionTable table_;
-  CommitChain chain_;   // The newest commit.
-  CommitChain synced_;  // The newest that is on the disk.
+  ErasedPartitions erased_;  // Rows of them may be left.
+  CommitChain chain_;        // The newest commit.
+  CommitChain synced_;       // The newest that is on the disk.
   bool sync_scheduled_ = false;
   bool trim_scheduled_ = false;
   bool reopen_scheduled_ = false;
@@ -144,7 +146,8 @@ Mark RocksdbStore::mark_of(const CommitChain& chain) const {
 Result<Recovered> RocksdbStore::recover() {
   ORDO_CHECK(!recovered_);
   const DatabaseSlot::Use database = slot_->use();
-  Result<Recovered> found = read_all(*database);
+  ErasedPartitions erased;
+  Result<Recovered> found = read_all(*database, &erased);
   if (!found) return found;
   Result<std::optional<CommitChain>> chain = database->chain();
   if (!chain) return chain.error();
@@ -156,6 +159,7 @@ Result<Recovered> RocksdbStore::recover() {
     const std::lock_guard lock(mutex_);
     chain_ = chain->value_or(CommitChain{});
     table_ = found->partitions;
+    erased_ = std::move(erased);
   }
   // The start itself is a commit, synced whatever the policy: fences depend on its number.
   StagedCommit staged(*database, table_, chain_);
@@ -177,6 +181,7 @@ Result<Recovered> RocksdbStore::recover() {
   if (const Status marked = marks_->sync(); !marked) return marked.error();
   marks_->testify(mark);
   recovered_ = true;
+  if (!erased_.empty()) trim_later(options_.trim_interval);
   return found;
 }
 
@@ -204,7 +209,7 @@ Status RocksdbStore::commit(CommitBatch& batch) {
   }
   {
     const std::lock_guard lock(mutex_);
-    staged.apply(table_);
+    staged.apply(table_, erased_);
     chain_ = staged.chain();
     ++counts_.commits;
     if (is_synced) ++counts_.syncs;
@@ -342,8 +347,29 @@ void RocksdbStore::trim_now() {
     if (!failure_.empty()) return;
   }
   const DatabaseSlot::Use database = slot_->use();
-  if (database) return drop_tables(*database);
-  if (failure().empty()) trim_later(options_.trim_interval);
+  const Result<bool> erased_all = database ? erase_rows(*database) : false;
+  if (erased_all && *erased_all) return drop_tables(*database);
+  if (erased_all && database) return trim_later({});
+  // After another error it is tried again with the next trim.
+  if (database && erased_all.error().code != ErrorCode::resource_exhausted) return;
+  if (database) log_.note(rocksdb::Status::NoSpace());
+  trim_later(options_.trim_interval);
+}
+
+// Some of the rows of partitions that were erased. True: there is no more.
+Result<bool> RocksdbStore::erase_rows(const Database& database) {
+  ErasedPartitions erased;
+  {
+    const std::lock_guard lock(mutex_);
+    erased = erased_;
+  }
+  if (erased.empty()) return true;
+  const Result<std::vector<PartitionAddress>> done = trimmer_.erase(database, erased);
+  if (!done) return done.error();
+  const std::lock_guard lock(mutex_);
+  for (const PartitionAddress& partition : *done)
+    erased_.erase(partition);
+  return erased_.empty();
 }
 
 // Those of the log that nobody needs.

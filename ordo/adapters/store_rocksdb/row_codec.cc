@@ -79,6 +79,10 @@ std::string cursor_prefix(PartitionAddress partition, CursorNumber cursor) {
   return key;
 }
 
+std::string erased_key(PartitionAddress partition) {
+  return address_prefix(partition);
+}
+
 std::string state_key(const RowKey& row) {
   std::string key = cursor_prefix(row.partition, row.cursor);
   put_key<std::uint8_t>(key, row.kind);
@@ -127,6 +131,13 @@ std::optional<Offset> index_key_offset(std::string_view key) {
   if (key.size() != kAddressSize + sizeof(std::uint64_t)) return std::nullopt;
   ByteReader in(key.substr(kAddressSize));
   return Offset(in.key<std::uint64_t>());
+}
+
+std::optional<PartitionAddress> parse_erased_key(std::string_view key) {
+  ByteReader in(key);
+  const PartitionAddress partition = take_address(in);
+  if (!in.ended()) return std::nullopt;
+  return partition;
 }
 
 std::optional<RowKey> parse_state_key(std::string_view key) {

@@ -4,6 +4,7 @@
 //   log     class, first message id, count     -> a whole MessageBatch with checksums
 //   idx     topic, partition, first offset     -> where in the log, how many, when published
 //   state   topic, partition, cursor, kind, .. -> a row of a cursor
+//           topic, partition                   -> nothing: the partition is erased
 //   meta    'C' catalog rows, 'P' partitions, 'S' the store itself
 //   spill   topic, partition, cursor, lane, .. -> a chunk of offsets; not durable
 //
@@ -41,6 +42,9 @@ std::string store_key();
 // Beginnings that many keys share.
 std::string address_prefix(broker::PartitionAddress partition);
 std::string cursor_prefix(broker::PartitionAddress partition, broker::CursorNumber cursor);
+// In 'state', before all rows of the partition: they are erased, though they may still be there.
+std::string erased_key(broker::PartitionAddress partition);
+std::optional<broker::PartitionAddress> parse_erased_key(std::string_view key);
 // The first key after all those that begin with `prefix`.
 std::string end_of_prefix(std::string prefix);
 

@@ -174,7 +174,8 @@ Result<Rows> Salvage::newest(Layers& layers, std::uint64_t* whole_until) {
   const auto is_out_of_date = [&](const Layer& layer) {
     return layer.last != 0 &&
            std::any_of(whole_tables.begin(), whole_tables.end(), [&](const Layer* other) {
-             const bool has_all = other->first <= layer.first && layer.last <= other->last;
+             const std::uint64_t until = std::max(layer.first, layer.last);  // It may be empty.
+             const bool has_all = other->first <= layer.first && until <= other->last;
              const bool is_same = other->first == layer.first && layer.last == other->last;
              return has_all && (!is_same || layer.table.empty() || other->table > layer.table);
            });

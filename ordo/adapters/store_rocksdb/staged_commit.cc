@@ -21,8 +21,7 @@ StagedCommit::StagedCommit(const Database& database, const PartitionTable& table
 
 Status StagedCommit::add(broker::CommitBatch& batch) {
   remembers_keys_ = std::any_of(batch.begin(), batch.end(), [](const broker::CommitOp& op) {
-    return std::holds_alternative<broker::EraseRows>(op) ||
-           std::holds_alternative<broker::ErasePartition>(op);
+    return std::holds_alternative<broker::EraseRows>(op);
   });
   for (broker::CommitOp& op : batch)
     std::visit([this](auto& each) { add_op(each); }, op);
@@ -31,14 +30,16 @@ Status StagedCommit::add(broker::CommitBatch& batch) {
   return {};
 }
 
-void StagedCommit::apply(PartitionTable& table) const {
+void StagedCommit::apply(PartitionTable& table, ErasedPartitions& erased) const {
   for (const auto& [batch, first_id] : ids_)
     batch->first_id = first_id;
   for (const auto& [partition, state] : changed_) {
     if (state) {
+      ORDO_CHECK(!erased.contains(partition));
       table[partition] = *state;
     } else {
       table.erase(partition);
+      erased.insert(partition);
     }
   }
 }
@@ -53,6 +54,7 @@ RecoveredPartition* StagedCommit::find(PartitionAddress partition) {
 
 RecoveredPartition& StagedCommit::find_or_make(PartitionAddress partition) {
   if (RecoveredPartition* state = find(partition)) return *state;
+  ORDO_CHECK(!changed_.contains(partition));  // Else it is erased in this commit.
   RecoveredPartition& made = *(changed_[partition] = RecoveredPartition());
   write_.Put(database_.meta(), partition_key(partition), encode_partition_row(made));
   return made;
@@ -115,11 +117,10 @@ void StagedCommit::add_op(broker::Trim& op) {
   has_trim_ = true;
 }
 
+// Only marked: its rows are erased later, some at a time (log_trimmer.h).
 void StagedCommit::add_op(broker::ErasePartition& op) {
-  const std::string prefix = address_prefix(op.partition);
-  erase_prefix(database_.index(), prefix);
-  erase_prefix(database_.state(), prefix);
-  spill_prefixes_.push_back(prefix);
+  write_.Put(database_.state(), erased_key(op.partition), "");
+  spill_prefixes_.push_back(address_prefix(op.partition));
   write_.Delete(database_.meta(), partition_key(op.partition));
   changed_[op.partition] = std::nullopt;
   has_trim_ = true;

@@ -3,7 +3,7 @@
 //   StagedCommit staged(database, table, chain);
 //   staged.add(batch);
 //   database.db().Write(options, &staged.write());
-//   staged.apply(table);               // only if that went well
+//   staged.apply(table, erased);       // only if that went well
 //
 // Threads: one owner.
 // Cost:    the bytes of messages are copied once, into the write.
@@ -22,6 +22,7 @@
 
 #include "ordo/adapters/store_rocksdb/commit_chain.h"
 #include "ordo/adapters/store_rocksdb/database.h"
+#include "ordo/adapters/store_rocksdb/recovery.h"
 #include "ordo/broker/store.h"
 #include "ordo/core/result.h"
 
@@ -44,8 +45,8 @@ class StagedCommit {
   const std::vector<std::string>& spill_prefixes() const { return spill_prefixes_; }
   bool has_trim() const { return has_trim_; }
 
-  // Gives the messages their ids and brings `table` up to date.
-  void apply(PartitionTable& table) const;
+  // Gives the messages their ids and brings `table` and `erased` up to date.
+  void apply(PartitionTable& table, ErasedPartitions& erased) const;
 
  private:
   void add_op(broker::Append& op);
