@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
+#include "ordo/adapters/store_rocksdb/catalog_repair.h"
 #include "ordo/adapters/store_rocksdb/examination.h"
 #include "ordo/adapters/store_rocksdb/log_reader.h"
 #include "ordo/adapters/store_rocksdb/lone_files.h"
@@ -15,6 +17,7 @@
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
 #include "ordo/adapters/store_rocksdb/salvage.h"
 #include "ordo/adapters/store_rocksdb/staged_commit.h"
+#include "ordo/broker/catalog_codec.h"
 
 namespace ordo::store_rocksdb {
 namespace {
@@ -27,6 +30,8 @@ using broker::RecoveredPartition;
 // Rows of cursors may name offsets that are gone. New messages begin so far above the last one that
 // is known that none of them is taken for acknowledged.
 constexpr std::uint32_t kOffsetStride = std::uint32_t{1} << 31;
+
+constexpr const char* kRefused = "a broker will not start with this catalog: ";
 
 // A database that opens, and whose small families can be read to the end.
 Result<std::unique_ptr<Database>> open_readable(const DatabaseOptions& options,
@@ -154,22 +159,58 @@ class Rebuild {
       if (!erased) return erased.error();
     }
     is_fresh_ = salvaged != nullptr;
+    const bool has_all_meta = !is_fresh_ || salvaged->meta_commit >= acknowledged_commit();
     if (!is_fresh_) {
       if (Status added = add_batches_of_index(database_, *all, found); !added) return added.error();
-    } else if (salvaged->meta_commit < acknowledged_commit()) {
-      // Not all partitions are known. If they are, what the log has of others was erased.
-      for (const auto& [partition, batches] : found)
-        all->partitions.try_emplace(partition);
     }
+    // Not all partitions are known. If they are, what the log has of others was erased.
+    if (!has_all_meta) add_unknown_partitions(found, *all);
     const Result<std::size_t> erased = database_.erase_each(database_.index(), std::string(2, '\0'),
                                                             std::string(64, '\xff'), write_);
     if (!erased) return erased.error();
     for (auto& [partition, state] : all->partitions)
       rebuild(partition, state, found[partition]);
+    for (const PartitionAddress& partition : gone)
+      found[partition];
+    mend_catalog(*std::move(all), found, has_all_meta);
     return finish();
   }
 
  private:
+  // Those that have messages, or rows: what these name must not be taken for something new.
+  static void add_unknown_partitions(const FoundBatches& found, broker::Recovered& all) {
+    std::set<PartitionAddress> unknown;
+    for (const auto& [partition, batches] : found)
+      unknown.insert(partition);
+    for (const auto& [key, value] : all.rows)
+      unknown.insert(key.partition);
+    for (const PartitionAddress& partition : unknown) {
+      if (all.partitions.contains(partition)) continue;
+      RecoveredPartition& state = all.partitions[partition];
+      state.end = named_below(all, partition);
+      const auto batches = found.find(partition);
+      state.first = batches == found.end() ? state.end : batches->second.begin()->first;
+      state.end = std::max(state.first, state.end);
+    }
+  }
+
+  void mend_catalog(broker::Recovered all, const FoundBatches& found, bool has_all_meta) {
+    std::vector<broker::TopicNumber> topics;
+    for (const auto& [partition, batches] : found)
+      topics.push_back(partition.topic);
+    const CatalogRepair mended = repair_catalog(std::move(all), topics);
+    for (const broker::CatalogKey& key : mended.erased)
+      write_.Delete(database_.meta(), catalog_key(key));
+    if (!has_all_meta) {
+      write_.Put(database_.meta(),
+                 catalog_key({broker::kCountersKind, std::string(broker::kCountersName)}),
+                 broker::encode_row(mended.counters));
+    }
+    if (!has_all_meta || !mended.erased.empty())
+      lines_.insert(lines_.end(), mended.lines.begin(), mended.lines.end());
+    if (!mended.refusal.empty()) lines_.push_back(kRefused + mended.refusal);
+  }
+
   std::uint64_t acknowledged_commit() const {
     std::uint64_t commit = 1;
     for (const std::optional<Mark>& mark : {before_.watermark, before_.witness}) {
@@ -366,7 +407,10 @@ Result<RepairLines> repair(const DirectoryPaths& paths, const RepairOptions& opt
       repair_database(env, paths, {.path = paths.database(), .env = options.env}, lines);
   if (!mark) return mark.error();
   if (Status marked = write_marks(env, paths, *mark); !marked) return marked.error();
-  lines.push_back("repaired; the next start goes on from here");
+  const bool is_refused = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with(kRefused);
+  });
+  if (!is_refused) lines.push_back("repaired; the next start goes on from here");
   return lines;
 }
 
