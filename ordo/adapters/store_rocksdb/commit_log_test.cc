@@ -19,13 +19,13 @@ constexpr broker::PartitionAddress kPartition{broker::TopicNumber(1), 0};
 
 class CommitLogTest : public testing::Test {
  protected:
-  CommitLogTest() {
+  void SetUp() override {
     std::filesystem::remove_all(options_.path);
     std::filesystem::create_directories(options_.path);
     open(Database::Mode::create);
     log_.begin(chain_);
   }
-  ~CommitLogTest() override {
+  void TearDown() override {
     database_.reset();
     std::filesystem::remove_all(options_.path);
   }
