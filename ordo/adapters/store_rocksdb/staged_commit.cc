@@ -13,6 +13,26 @@ using broker::MessageId;
 using broker::PartitionAddress;
 using broker::RecoveredPartition;
 
+namespace {
+
+constexpr std::size_t kBytesOfARow =
+    256;  // Keys, and what RocksDB and the index add. Most are less.
+
+// So that messages are not copied again and again while the write grows.
+std::size_t bytes_of(const broker::CommitBatch& batch) {
+  std::size_t bytes = kBytesOfARow;
+  for (const broker::CommitOp& op : batch) {
+    bytes += kBytesOfARow;
+    const auto* append = std::get_if<broker::Append>(&op);
+    if (append == nullptr) continue;
+    bytes +=
+        append->batch->bytes.size() + append->batch->entries.size() * sizeof(MessageBatch::Entry);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 StagedCommit::StagedCommit(const Database& database, const PartitionTable& table,
                            const CommitChain& chain)
     : database_(database),
@@ -20,6 +40,7 @@ StagedCommit::StagedCommit(const Database& database, const PartitionTable& table
       chain_(CommitChain::one(chain.last + 1, chain.next_id)) {}
 
 Status StagedCommit::add(broker::CommitBatch& batch) {
+  if (write_.Count() == 0) write_ = rocksdb::WriteBatch(bytes_of(batch));
   remembers_keys_ = std::any_of(batch.begin(), batch.end(), [](const broker::CommitOp& op) {
     return std::holds_alternative<broker::EraseRows>(op);
   });
