@@ -232,9 +232,9 @@ void Checker::seek(Address address, CursorNumber subscription, const Seeking& se
     Seeking asked = seeking;
     asked.asked_end = partition(address).end_visible;
     if (asked.time) {
-      copies->asked_seeks.push_back(std::move(asked));
+      copies->asked_seeks.push_back(asked);
     } else {
-      copies->found_seeks.push_back(std::move(asked));
+      copies->found_seeks.push_back(asked);
     }
   }
 }
@@ -297,7 +297,7 @@ void Checker::apply_seek(SubscriptionModel& subscription, Address address,
     bad("ERASED", "the rows of s" + std::to_string(subscription.index) + " are erased unasked");
     return;
   }
-  copies.seeking = std::move(copies.found_seeks.front());
+  copies.seeking = copies.found_seeks.front();
   copies.found_seeks.pop_front();
   copies.seeking->ticket = ticket;
   copies.seeking->end = partition(address).end_visible;
