@@ -397,6 +397,28 @@ TEST(PartitionDamageTest, WhatIsFoundDamagedIsNotDeadLettered) {
   EXPECT_EQ(rig.texts(), "behind");
 }
 
+TEST(PartitionDamageTest, WhatAFilterRejectsIsNotDeadLetteredThoughItCouldNotBeReadAtFirst) {
+  PartitionRig rig(cold());
+  SubscriptionSetup setup = dead_lettering(1);
+  setup.filter = std::make_shared<const Filter>(*Filter::parse("NOT attributes:colour"));
+  rig.subscribe(setup);
+  rig.publish("k", {"unwanted"});
+  rig.publish("k", {"unwanted too"});
+  ASSERT_TRUE(rig.damage(Offset(1)));
+  rig.consume();
+  rig.setup().filter = std::make_shared<const Filter>(*Filter::parse("attributes:colour"));
+  rig.pass(1s);
+  rig.restart();  // It counts as delivered, though nobody knows.
+  rig.consume();
+  rig.texts();
+  EXPECT_TRUE(rig.find_blocked(""));
+  ASSERT_TRUE(rig.damage(Offset(1)));
+  EXPECT_FALSE(rig.operate("", Verb::resume));
+  EXPECT_EQ(rig.stats().dead_lettered, 0u);
+  EXPECT_EQ(rig.stats().filtered, 2u);
+  EXPECT_EQ(rig.stats().waiting + rig.stats().lanes, 0u);
+}
+
 TEST(PartitionDamageTest, AFilterDoesNotSettleWhatIsNotAsItWasPublished) {
   PartitionRig rig(cold());
   SubscriptionSetup setup = ordered();

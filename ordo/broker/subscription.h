@@ -192,8 +192,9 @@ class Subscription {
   bool goes_alone(const Item& item) const {
     return item.failures > 0 || is_exhausted(item) || (counts_attempts() && item.deliveries > 0);
   }
-  void give_up_head(std::uint32_t lane, Step& step);
-  void send_dead_letter(std::uint32_t lane, Step& step);
+  // True: the head was not wanted and is gone, and the next is ready.
+  bool give_up_head(std::uint32_t lane, Step& step);
+  bool send_dead_letter(std::uint32_t lane, Step& step);
   void hold_unreadable(std::uint32_t lane, Offset offset, Step& step);
   void stop_at_loss(std::uint32_t lane, Offset offset);
   void note_unreadable(Offset offset, const std::string& key);

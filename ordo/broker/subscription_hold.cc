@@ -22,17 +22,17 @@ std::uint32_t Subscription::attempts_max() const {
   return setup_.config.failure_policy == FailurePolicy::park ? setup_.config.park_attempts : 0;
 }
 
-void Subscription::give_up_head(std::uint32_t index, Step& step) {
-  if (is_expiring_) return;  // It may be the next that goes.
+bool Subscription::give_up_head(std::uint32_t index, Step& step) {
+  if (is_expiring_) return false;  // It may be the next that goes.
   const Item& head = lanes_.item(lanes_[index].first_item);
   if (head.is_condemned || setup_.config.dead_letter_policy) {
-    send_dead_letter(index, step);
-  } else {
-    hold(index, LaneHold::parked);
+    return send_dead_letter(index, step);
   }
+  hold(index, LaneHold::parked);
+  return false;
 }
 
-void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
+bool Subscription::send_dead_letter(std::uint32_t index, Step& step) {
   Lane& lane = lanes_[index];
   const Item& head = lanes_.item(lane.first_item);
   if (setup_.dead_letter_partitions == 0) {
@@ -41,21 +41,26 @@ void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
     } else {
       hold(index, LaneHold::dead_letter_gone);
     }
-    return;
+    return false;
   }
   if (is_seek_expected_) {
     begin_backoff(index, step.now.steady + kCommitRetryTime);
-    return;
+    return false;
   }
   const Message message = find_message(index, head.offset);
   if (!message) {
     if (!load_message(index, head.offset, step))
       begin_backoff(index, step.now.steady + kCommitRetryTime);
-    return;
+    return false;
   }
   if (!message.is_intact()) {
     keep_back(index, message, kNoIndex, step);
-    return;
+    return false;
+  }
+  if (has_unexamined_ && is_unwanted(message)) {
+    const std::uint64_t serial = lane.serial;
+    settle(lane.first_item, Settled::filtered, step);
+    return lane.is_taken && lane.serial == serial && lane.list == &ready_;
   }
   lane.phase = LanePhase::dead_lettering;
   ++dead_letters_under_way_;
@@ -74,6 +79,7 @@ void Subscription::send_dead_letter(std::uint32_t index, Step& step) {
                            dead_letter_body(message.body(), {setup_.config.name, head.deliveries,
                                                              message.publish_time()}),
                            std::move(settlement)});
+  return false;
 }
 
 void Subscription::dead_letter_done(const TicketUse& use, const std::optional<Error>& error,

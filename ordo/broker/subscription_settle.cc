@@ -255,15 +255,13 @@ bool Subscription::is_deliverable(std::uint32_t index, Step& step) {
   if (lane.phase != LanePhase::open) return false;
   const std::uint32_t item = lanes_.next_item(lane);
   if (lane.hold != LaneHold::none && !is_before_loss(lane)) {
-    if (lane.leased_count == 0 && item != kNoIndex && lanes_.item(item).is_condemned)
-      give_up_head(index, step);
-    return false;
+    return lane.leased_count == 0 && item != kNoIndex && lanes_.item(item).is_condemned &&
+           give_up_head(index, step);
   }
   if (item == kNoIndex && lane.tail.empty()) return false;
   if (lane.leased_count == 0) {
     if (item == kNoIndex || !is_exhausted(lanes_.item(item))) return true;
-    give_up_head(index, step);
-    return false;
+    return give_up_head(index, step);
   }
   // While something of it fails, a lane goes on one by one.
   const bool is_failing = lanes_.item(lane.first_item).failures > 0 ||
