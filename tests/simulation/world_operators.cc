@@ -54,7 +54,7 @@ void World::remove(std::uint32_t index) {
   trace("delete s" + std::to_string(index));
   subscription.is_wanted = false;
   commit_rows({broker::EraseCatalog{CatalogKey{2, std::to_string(index)}}},
-              [this, index](std::optional<Error> error) {
+              [this, index](const std::optional<Error>& error) {
                 if (!error) detach(index);
               });
 }
@@ -150,7 +150,7 @@ void World::drop_snapshot() {
   if (!is_up_ || snapshots_.empty() || !snapshots_.begin()->second.exists) return;
   const CursorNumber number = snapshots_.begin()->first;
   commit_rows({broker::EraseCatalog{CatalogKey{3, std::to_string(number.value())}}},
-              [this, number](std::optional<Error> error) {
+              [this, number](const std::optional<Error>& error) {
                 const auto found = snapshots_.find(number);
                 if (error || found == snapshots_.end()) return;
                 const std::uint32_t topic = plan_.subscriptions[found->second.subscription].topic;
