@@ -40,7 +40,7 @@ enum class LanePhase : std::uint8_t {
   dead_lettering,  // The dead letter is on its way.
 };
 
-enum class Failure : std::uint8_t { none, nack, expired, stream_lost, unreadable };
+enum class Failure : std::uint8_t { none, nack, expired, stream_lost, unseen, unreadable };
 
 // A message that is delivered or was, and is not settled.
 struct Item {

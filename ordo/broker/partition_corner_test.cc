@@ -2,6 +2,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -133,6 +134,43 @@ TEST(PartitionCornerTest, AnAckDuringASeekIsAnsweredWithIt) {
   const auto replies = rig.take<SettleReply>();
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].outcomes.at(0), SettleOutcome::stale);
+}
+
+TEST(PartitionCornerTest, WhatNobodyWasHandedComesAgainUnderTheSameAttempt) {
+  PartitionRig rig;
+  SubscriptionSetup setup = dead_lettering(5);
+  setup.config.retry_policy = RetryPolicy{10s, 10s};
+  rig.subscribe(setup);
+  rig.consume();
+  rig.publish("k", {"1"});
+  const auto give_back = [&] {
+    rig.send(ModifyDeadline{rig.next_request(), true, {rig.newest("1")}, 0s, 1});
+  };
+  const auto attempts = [&] {
+    std::vector<std::uint32_t> numbers;
+    for (const PartitionRig::Received& received : rig.take_received())
+      numbers.push_back(received.delivery.attempt);
+    return numbers;
+  };
+  using Attempts = std::vector<std::uint32_t>;
+  give_back();
+  EXPECT_EQ(attempts(), (Attempts{1, 1})) << "at once";
+  rig.nack("1");
+  rig.pass(10s);
+  give_back();
+  EXPECT_EQ(attempts(), (Attempts{2, 2}));
+}
+
+TEST(PartitionCornerTest, OfANackAndWhatGoesBackWithItTheNackAloneCounts) {
+  PartitionRig rig;
+  rig.subscribe(dead_lettering(5));
+  rig.consume();
+  rig.publish("a", {"1"});
+  rig.publish("b", {"2"});
+  rig.texts();
+  rig.send(ModifyDeadline{rig.next_request(), true, {rig.newest("1"), rig.newest("2")}, 0s, 1});
+  for (const PartitionRig::Received& received : rig.take_received())
+    EXPECT_EQ(received.delivery.attempt, received.text == "1" ? 2u : 1u) << received.text;
 }
 
 TEST(PartitionCornerTest, RetentionTakesAHeadThatWouldBeGivenUpNext) {

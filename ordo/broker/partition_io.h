@@ -113,6 +113,9 @@ struct ModifyDeadline {
   bool confirm = true;
   std::vector<AckId> ids;
   std::chrono::nanoseconds deadline{};
+  // Of a nack: so many of the last ids were handed to nobody. They come again, in their place and
+  // at once, under the same attempt.
+  std::size_t unseen = 0;
 };
 
 struct ReadDone {  // Outcome of a Read effect.
@@ -331,7 +334,7 @@ struct BlockedKey {
   MessageId head_id;
   std::uint32_t attempts = 0;
   BlockReason reason = BlockReason::in_flight;
-  std::string last_failure;   // "nack", "deadline expired", "stream lost", ...; empty: none yet.
+  std::string last_failure;   // "nack", "deadline expired", "given back", ...; empty: none yet.
   TimePoint blocked_since;    // The head has been the head since then.
   std::uint64_t waiting = 0;  // Known messages behind the head.
   ConsumerNumber holder;      // While in flight.

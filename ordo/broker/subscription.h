@@ -159,7 +159,8 @@ class Subscription {
 
   // subscription_settle.cc
   SettleOutcome acknowledge_one(const AckId& id, Step& step);
-  SettleOutcome modify_one(const AckId& id, std::chrono::nanoseconds deadline, Step& step);
+  SettleOutcome modify_one(const AckId& id, std::chrono::nanoseconds deadline, bool is_unseen,
+                           Step& step);
   void settle(std::uint32_t item, Settled how, Step& step);
   void fail(std::uint32_t item, Failure reason, Step& step);
   void end_lease(std::uint32_t item);

@@ -18,6 +18,8 @@ const char* name_of(Failure failure) {
       return "deadline expired";
     case Failure::stream_lost:
       return "stream lost";
+    case Failure::unseen:
+      return "given back";
     case Failure::unreadable:
       return "could not be read";
   }

@@ -45,20 +45,22 @@ SettleOutcome Subscription::acknowledge_one(const AckId& id, Step& step) {
 void Subscription::modify_deadline(const ModifyDeadline& modify, Step& step) {
   SettleReply reply{modify.request, {}};
   reply.outcomes.reserve(modify.ids.size());
-  for (const AckId& id : modify.ids)
-    reply.outcomes.push_back(modify_one(id, modify.deadline, step));
+  for (std::size_t i = 0; i < modify.ids.size(); ++i) {
+    const bool is_unseen = modify.ids.size() - i <= modify.unseen;
+    reply.outcomes.push_back(modify_one(modify.ids[i], modify.deadline, is_unseen, step));
+  }
   if (modify.confirm) step.emit(std::move(reply));
 }
 
 SettleOutcome Subscription::modify_one(const AckId& id, std::chrono::nanoseconds deadline,
-                                       Step& step) {
+                                       bool is_unseen, Step& step) {
   const std::uint32_t index = lanes_.find_item(id.offset);
   if (index == kNoIndex) return SettleOutcome::stale;
   Item& item = lanes_.item(index);
   if (!item.is_leased || item.fence != id.fence) return SettleOutcome::stale;
   item.is_touched = true;
   if (deadline <= std::chrono::nanoseconds::zero()) {
-    fail(index, Failure::nack, step);
+    fail(index, is_unseen ? Failure::unseen : Failure::nack, step);
   } else {
     lease_heap_.remove(item.place, lease_moved());
     lease_heap_.push(step.now.steady + deadline, index, lease_moved());
@@ -155,9 +157,9 @@ void Subscription::fail(std::uint32_t index, Failure reason, Step& step) {
     if (!ORDO_BUG(5)) lanes_.item(later).fence = Fence();
   }
   lane.last_failure = reason;
-  // Attempts are one, nacks and expiries. What a lost stream had is delivered as if for the first
-  // time, under the number that was written down for it.
-  const bool counts = reason != Failure::stream_lost;
+  // Attempts are one, nacks and expiries. What a lost stream had, or nobody was handed, is
+  // delivered as if for the first time, under the number that was written down for it.
+  const bool counts = reason == Failure::nack || reason == Failure::expired;
   if (!counts) --item.deliveries;
   if (counts && item.failures++ == 0) item.failing_since = step.now.steady;
   if (counts && setup_.config.failure_policy == FailurePolicy::skip_after &&
