@@ -1,9 +1,19 @@
 #include "ordo/broker/handler_desk.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace ordo::broker {
+
+namespace {
+
+void add_unseen(GivenBack& back, const AckId& id) {
+  back.ids.push_back(id);
+  ++back.unseen;
+}
+
+}  // namespace
 
 void HandlerDesk::deliver(HeldMessage held) {
   if (!held->is_ordered) {
@@ -11,19 +21,19 @@ void HandlerDesk::deliver(HeldMessage held) {
     free_.push_back(std::move(held));
     return;
   }
-  if (!unanswered_.empty() && refuse_behind_nack(*held)) return;
-  const std::string_view key = held->message.key();
-  const HeldMessage* newest = keyed_.newest(key);
-  if (newest != nullptr && (*newest)->offset() >= held->offset()) {
-    drop_void(std::string(key),
-              [from = held->offset()](const Held& other) { return other.offset() >= from; });
-  }
+  if (!unanswered_.empty() && refuse_behind_unanswered(*held)) return;
+  drop_from(*held);
   outstanding_.insert(held);
+  const std::string_view key = held->message.key();
   keyed_.push_admitted(key, std::move(held));
 }
 
-// True: it was sent before the broker knew of a nack that makes it void.
-bool HandlerDesk::refuse_behind_nack(const Held& held) {
+void HandlerDesk::turn_away(const Held& held) {
+  if (held.is_ordered) drop_from(held);
+}
+
+// True: it was sent before the broker knew of what was given back, which may make it void.
+bool HandlerDesk::refuse_behind_unanswered(const Held& held) {
   const auto found = unanswered_.find(std::string(held.message.key()));
   if (found == unanswered_.end()) return false;
   if (held.offset() <= found->second.offset) {
@@ -33,6 +43,23 @@ bool HandlerDesk::refuse_behind_nack(const Held& held) {
   found->second.untaken.push_back(held.message.ack_id());
   ++skipped_;
   return true;
+}
+
+// The broker has begun again at `held`: what waits from there on is void, and needs no answer.
+void HandlerDesk::drop_from(const Held& held) {
+  const std::string_view key = held.message.key();
+  const HeldMessage* newest = keyed_.newest(key);
+  if (newest == nullptr || (*newest)->offset() < held.offset()) return;
+  std::vector<HeldMessage> kept;
+  while (auto waiting = keyed_.drop_waiting(key)) {
+    if ((*waiting)->offset() < held.offset()) {
+      kept.push_back(std::move(*waiting));
+    } else if (outstanding_.erase(*waiting) > 0) {
+      ++skipped_;
+    }
+  }
+  for (HeldMessage& before : kept)
+    keyed_.push_admitted(key, std::move(before));
 }
 
 HandlerDesk::HeldMessage HandlerDesk::take() {
@@ -64,35 +91,60 @@ HandlerDesk::AckWay HandlerDesk::ack(const HeldMessage& held, TimePoint now) {
   return AckWay::send;
 }
 
-void HandlerDesk::ack_settled(const Held& held, SettleOutcome outcome, std::vector<AckId>& nacks) {
-  if (outcome != SettleOutcome::done) give_back_behind(held, nacks);
+// If its lease had run out, those behind it are void, even where it counted because nothing had
+// been delivered again.
+GivenBack HandlerDesk::ack_settled(const Held& held) {
+  GivenBack back;
+  if (!has_come_again(held)) {
+    give_back_behind(held, back);
+    expect_answer(std::string(held.message.key()), back);
+  }
   keyed_.finish(held.lane);
+  return back;
 }
 
-bool HandlerDesk::nack(const HeldMessage& held, std::vector<AckId>& nacks) {
-  if (outstanding_.erase(held) == 0) return false;
-  nacks.push_back(held->message.ack_id());
-  if (!held->is_ordered) return true;
+GivenBack HandlerDesk::nack(const HeldMessage& held) {
+  GivenBack back;
+  if (outstanding_.erase(held) == 0) return back;
+  back.ids.push_back(held->message.ack_id());
+  if (!held->is_ordered) return back;
   if (!has_come_again(*held)) {
-    give_back_behind(*held, nacks);
-    unanswered_.insert_or_assign(std::string(held->message.key()),
-                                 Unanswered{held->offset(), held->message.fence(), {}});
+    give_back_behind(*held, back);
+    expect_answer(std::string(held->message.key()), back);
   }
   keyed_.finish(held->lane);
-  return true;
+  return back;
 }
 
-// A nack that counted has made void what was not taken meanwhile; if it did not, somebody else had
-// that message, and those may be the next.
-void HandlerDesk::nack_settled(const Held& held, SettleOutcome outcome, std::vector<AckId>& nacks) {
-  if (unanswered_.empty()) return;
-  const auto found = unanswered_.find(std::string(held.message.key()));
-  if (found == unanswered_.end() || found->second.fence != held.message.fence()) return;
-  if (outcome != SettleOutcome::done) {
-    const std::vector<AckId>& untaken = found->second.untaken;
-    nacks.insert(nacks.end(), untaken.begin(), untaken.end());
+// What counted has made void all that was delivered behind it and not taken meanwhile. What did not
+// count was somebody else's, or settled: then those may be the next.
+GivenBack HandlerDesk::given_back(const GivenBack& sent,
+                                  const std::vector<SettleOutcome>& outcomes) {
+  GivenBack back;
+  const auto found = unanswered_.find(sent.key);
+  if (found == unanswered_.end() || found->second.fence != sent.ids.front().fence) return back;
+  std::optional<Offset> void_behind;
+  for (std::size_t i = 0; i < sent.ids.size() && i < outcomes.size(); ++i) {
+    if (outcomes[i] != SettleOutcome::done) continue;
+    if (!void_behind || sent.ids[i].offset < *void_behind) void_behind = sent.ids[i].offset;
   }
+  const std::vector<AckId> untaken = std::move(found->second.untaken);
   unanswered_.erase(found);
+  for (const AckId& id : untaken) {
+    if (!void_behind || id.offset <= *void_behind) add_unseen(back, id);
+  }
+  expect_answer(sent.key, back);
+  return back;
+}
+
+// What was not taken because of an earlier one goes with it.
+void HandlerDesk::expect_answer(const std::string& key, GivenBack& back) {
+  if (back.ids.empty()) return;
+  Unanswered& unanswered = unanswered_[key];
+  for (const AckId& id : unanswered.untaken)
+    add_unseen(back, id);
+  unanswered = {back.ids.front().offset, back.ids.front().fence, {}};
+  back.key = key;
 }
 
 // What waits is in the order of offsets, so the oldest tells.
@@ -103,28 +155,32 @@ bool HandlerDesk::has_come_again(const Held& held) {
   return keyed_.item_at(oldest)->offset() <= held.offset();
 }
 
-void HandlerDesk::give_back_behind(const Held& held, std::vector<AckId>& nacks) {
-  if (has_come_again(held)) return;
+void HandlerDesk::give_back_behind(const Held& held, GivenBack& back) {
   while (const auto behind = keyed_.drop_waiting(held.message.key())) {
     if (outstanding_.erase(*behind) == 0) continue;
-    nacks.push_back((*behind)->message.ack_id());
+    add_unseen(back, (*behind)->message.ack_id());
     ++skipped_;
   }
 }
 
-// The broker has voided them: they need no answer.
-template <class IsVoid>
-void HandlerDesk::drop_void(const std::string& key, const IsVoid& is_void) {
+// A lease that is lost needs no answer; whether those behind it are void is not known.
+GivenBack HandlerDesk::let_go_lost(const std::string& key) {
+  GivenBack back;
   std::vector<HeldMessage> kept;
+  bool is_behind = false;
   while (auto waiting = keyed_.drop_waiting(key)) {
-    if (!is_void(**waiting)) {
+    is_behind = is_behind || (*waiting)->is_lost;
+    if (!is_behind) {
       kept.push_back(std::move(*waiting));
     } else if (outstanding_.erase(*waiting) > 0) {
       ++skipped_;
+      if (!(*waiting)->is_lost) add_unseen(back, (*waiting)->message.ack_id());
     }
   }
   for (HeldMessage& held : kept)
     keyed_.push_admitted(key, std::move(held));
+  expect_answer(key, back);
+  return back;
 }
 
 // Every quarter of a lease: whatever would not last until the next two times.
@@ -137,8 +193,9 @@ std::vector<HandlerDesk::HeldMessage> HandlerDesk::due_for_extension(TimePoint n
   return due;
 }
 
-void HandlerDesk::extended(const std::vector<HeldMessage>& asked,
-                           const std::vector<SettleOutcome>& outcomes, TimePoint asked_at) {
+std::vector<GivenBack> HandlerDesk::extended(const std::vector<HeldMessage>& asked,
+                                             const std::vector<SettleOutcome>& outcomes,
+                                             TimePoint asked_at) {
   std::set<std::string> keys;
   bool is_any_free_lost = false;
   for (std::size_t i = 0; i < asked.size() && i < outcomes.size(); ++i) {
@@ -153,21 +210,25 @@ void HandlerDesk::extended(const std::vector<HeldMessage>& asked,
       is_any_free_lost = true;
     }
   }
-  for (const std::string& key : keys)
-    drop_void(key, [](const Held& held) { return held.is_lost; });
-  if (!is_any_free_lost) return;
+  std::vector<GivenBack> backs;
+  for (const std::string& key : keys) {
+    GivenBack back = let_go_lost(key);
+    if (!back.ids.empty()) backs.push_back(std::move(back));
+  }
+  if (!is_any_free_lost) return backs;
   std::erase_if(free_, [this](const HeldMessage& held) {
     if (!held->is_lost) return false;
     outstanding_.erase(held);
     ++skipped_;
     return true;
   });
+  return backs;
 }
 
-std::size_t HandlerDesk::give_back_waiting(std::vector<AckId>& nacks) {
-  const std::size_t before = nacks.size();
+GivenBack HandlerDesk::give_back_waiting() {
+  GivenBack back;
   const auto give_back = [&](const HeldMessage& held) {
-    if (outstanding_.erase(held) > 0) nacks.push_back(held->message.ack_id());
+    if (outstanding_.erase(held) > 0) add_unseen(back, held->message.ack_id());
   };
   for (const HeldMessage& held : free_)
     give_back(held);
@@ -178,16 +239,23 @@ std::size_t HandlerDesk::give_back_waiting(std::vector<AckId>& nacks) {
     while (const auto held = keyed_.drop_waiting(key))
       give_back(*held);
   }
-  return nacks.size() - before;
+  for (const auto& [key, unanswered] : unanswered_) {
+    for (const AckId& id : unanswered.untaken)
+      add_unseen(back, id);
+  }
+  unanswered_.clear();
+  return back;
 }
 
-std::size_t HandlerDesk::give_back_all(std::vector<AckId>& nacks) {
-  const std::size_t before = nacks.size();
-  (void)give_back_waiting(nacks);
+GivenBack HandlerDesk::give_back_all() {
+  const GivenBack waiting = give_back_waiting();
+  GivenBack back;
   for (const HeldMessage& held : outstanding_)
-    nacks.push_back(held->message.ack_id());
+    back.ids.push_back(held->message.ack_id());
   outstanding_.clear();
-  return nacks.size() - before;
+  back.ids.insert(back.ids.end(), waiting.ids.begin(), waiting.ids.end());
+  back.unseen = waiting.unseen;
+  return back;
 }
 
 }  // namespace ordo::broker

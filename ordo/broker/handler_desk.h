@@ -3,22 +3,28 @@
 //   HandlerDesk desk(lease);
 //   desk.deliver(held);                          // of the broker
 //   while (desk.has_ready()) start(desk.take());
-//   if (desk.nack(held, ids)) send(ids);         // the handler's answer; n and those behind it
-//   desk.nack_settled(*held, outcome, ids);      // the broker's answer to that
+//   GivenBack back = desk.nack(held);            // the handler's answer; n and those behind it
+//   back = desk.given_back(back, outcomes);      // what the broker said of that; what goes next
 //
 // Messages of a key are handed out one at a time. With a window above one others of it wait here,
 // and more are on their way; they are void as soon as one before them comes back to the broker, by
 // a nack or because its lease ran out, and must not be handled before that one. So:
 //
-//   - after a nack those behind it are given back, and what is delivered before the broker has
-//     answered is not taken, unless it begins with the one that failed or an earlier one;
+//   - after a nack those behind it are given back;
 //   - a delivery makes void what waits here from its offset on: the broker has begun again there;
-//   - a lease that the broker does not extend is lost, and what waits under it;
-//   - an ack whose lease may have run out ends its turn only when the broker has said that it
-//     counted; if it did not, those behind it are given back.
+//   - a lease that the broker does not extend is lost, and what waits behind it is given back;
+//   - an ack whose lease may have run out ends its turn only when the broker has answered it, and
+//     those behind it are given back, whether it counted or not: they may be void already;
+//   - from then on until the broker has answered what was given back, nothing behind the first of
+//     it is taken, unless that one, or an earlier one, has come again. If the first did not go back
+//     by this (somebody else had it), what was not taken may be the next, and is given back too.
+//
+// So once n is not settled here, nothing of its key above n is handled here before n has come
+// again, or the broker has settled it.
 //
 // Threads: none of its own, no locks; call it from the one thread that owns it.
-// Bounds:  those of the deliveries; and one record for each nack that is not answered.
+// Bounds:  those of the deliveries; and one record for each key with something given back that is
+//          not answered.
 // Cost:    O(1) for each message; where the broker begins again, what waits under that key.
 #pragma once
 
@@ -55,6 +61,13 @@ struct Held {
   bool is_lost = false;   // The broker did not extend its lease.
 };
 
+// What goes back to the broker, in one request.
+struct GivenBack {
+  std::string key;         // Of all of them, if the outcomes are to be told to given_back().
+  std::vector<AckId> ids;  // Those of a key in their order.
+  std::size_t unseen = 0;  // So many of the last were handed to nobody: that is no failed attempt.
+};
+
 class HandlerDesk {
  public:
   using HeldMessage = std::shared_ptr<Held>;
@@ -64,6 +77,8 @@ class HandlerDesk {
         keyed_(std::numeric_limits<std::uint32_t>::max()) {}
 
   void deliver(HeldMessage held);
+  // Likewise of one that is not taken, and is given back by the caller.
+  void turn_away(const Held& held);
 
   bool has_ready() const { return ready_count() > 0; }
   std::size_t ready_count() const { return free_.size() + keyed_.ready_count(); }
@@ -77,40 +92,42 @@ class HandlerDesk {
     ask,      // To be sent and confirmed: its turn ends with ack_settled().
   };
   AckWay ack(const HeldMessage& held, TimePoint now);
-  // Adds to `nacks` what is to be given back.
-  void ack_settled(const Held& held, SettleOutcome outcome, std::vector<AckId>& nacks);
+  // The broker has answered an ack that was asked for.
+  GivenBack ack_settled(const Held& held);
 
-  // Adds it to `nacks`, then those that are given back with it; to be confirmed, with the outcome
-  // of the first to nack_settled(). False: it was settled before.
-  bool nack(const HeldMessage& held, std::vector<AckId>& nacks);
-  void nack_settled(const Held& held, SettleOutcome outcome, std::vector<AckId>& nacks);
+  // It, then those that are given back with it. Nothing: it was settled before.
+  GivenBack nack(const HeldMessage& held);
+
+  // The outcomes of what one of these gave back under a key; returns what is to go back next.
+  GivenBack given_back(const GivenBack& sent, const std::vector<SettleOutcome>& outcomes);
 
   // Those whose lease should be extended now; outcomes come with extended().
   std::vector<HeldMessage> due_for_extension(TimePoint now) const;
-  void extended(const std::vector<HeldMessage>& asked, const std::vector<SettleOutcome>& outcomes,
-                TimePoint asked_at);
+  std::vector<GivenBack> extended(const std::vector<HeldMessage>& asked,
+                                  const std::vector<SettleOutcome>& outcomes, TimePoint asked_at);
 
-  // For the end: what has not begun, or everything, is added to `nacks`. Returns how many.
-  std::size_t give_back_waiting(std::vector<AckId>& nacks);
-  std::size_t give_back_all(std::vector<AckId>& nacks);
+  // For the end, when nothing is delivered any more: what has not begun, or everything.
+  GivenBack give_back_waiting();
+  GivenBack give_back_all();
 
   std::size_t outstanding_count() const { return outstanding_.size(); }
   std::uint64_t skipped_count() const { return skipped_; }  // Let go without being handled.
 
  private:
-  // A nack that the broker has not answered.
+  // Something was given back, and the broker has not answered.
   struct Unanswered {
-    Offset offset;
+    Offset offset;  // Of the first.
     Fence fence;
     std::vector<AckId> untaken;  // Delivered meanwhile.
   };
 
   bool may_be_lost(const Held& held, TimePoint now) const;
-  bool refuse_behind_nack(const Held& held);
-  void give_back_behind(const Held& held, std::vector<AckId>& nacks);
+  bool refuse_behind_unanswered(const Held& held);
+  void give_back_behind(const Held& held, GivenBack& back);
+  GivenBack let_go_lost(const std::string& key);
+  void expect_answer(const std::string& key, GivenBack& back);
   bool has_come_again(const Held& held);
-  template <class IsVoid>
-  void drop_void(const std::string& key, const IsVoid& is_void);
+  void drop_from(const Held& held);
 
   const std::chrono::nanoseconds lease_;
   KeyedQueue<std::string, HeldMessage> keyed_;

@@ -2,8 +2,9 @@
 // before those of its key that come first: each of them is settled, or the newest delivery of it
 // was acknowledged. Method: a real partition and several desks, joined by queues of random delay
 // (shorter than a quarter of a lease, as the desk expects); handlers that ack, nack or take too
-// long; subscribers that forget to extend. In the end all is acknowledged and nothing is left. The
-// seed names the failing run.
+// long, so that their answers come when others have had their message; messages that wait long for
+// a handler; subscribers that forget to extend. In the end all is acknowledged and nothing is left.
+// The seed names the failing run.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -50,7 +51,15 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
     bool is_settled = false;
   };
 
+  enum class Action : std::uint8_t { publish, allow, begin, answer, pass, arrive };
+
   HandlerDeskModel() : random_(GetParam()) {
+    plan(Action::publish, 3);
+    plan(Action::allow, 1 + pick(6));
+    plan(Action::begin, 1 + pick(8));
+    plan(Action::answer, 1 + pick(8));
+    plan(Action::pass, 1 + pick(3));
+    plan(Action::arrive, 5 + pick(20));
     SubscriptionSetup setup = ordered();
     setup.config.ordered_window = 1 + pick(5);
     setup.config.ack_deadline = kLease;
@@ -67,6 +76,9 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
     collect();
   }
 
+  void plan(Action action, std::uint32_t weight) {
+    actions_.insert(actions_.end(), weight, action);
+  }
   std::uint32_t pick(std::uint32_t count) {
     return std::uniform_int_distribution<std::uint32_t>(0, count - 1)(random_);
   }
@@ -106,17 +118,22 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
                           [on_outcomes, outcomes = settled.outcomes] { on_outcomes(outcomes); }});
     }
   }
-  void modify(Subscriber& from, std::vector<AckId> ids, std::chrono::nanoseconds deadline,
-              OnOutcomes on_outcomes) {
-    send(from, [this, &from, ids = std::move(ids), deadline, on_outcomes] {
+  void modify(Subscriber& from, ModifyDeadline modify, OnOutcomes on_outcomes) {
+    send(from, [this, &from, modify = std::move(modify), on_outcomes]() mutable {
       const RequestNumber request = rig_.next_request();
-      rig_.send(ModifyDeadline{request, true, ids, deadline});
+      modify.request = request;
+      rig_.send(std::move(modify));
       reply(from, request, on_outcomes);  // It is answered before what comes of it is delivered.
       collect();
     });
   }
-  void give_back(Subscriber& from, std::vector<AckId> ids) {
-    if (!ids.empty()) modify(from, std::move(ids), 0s, nullptr);
+  void give_back(Subscriber& from, GivenBack back) {
+    if (back.ids.empty()) return;
+    ModifyDeadline input{{}, true, back.ids, 0s, back.unseen};
+    modify(from, std::move(input),
+           [this, &from, back = std::move(back)](const std::vector<SettleOutcome>& outcomes) {
+             give_back(from, from.desk.given_back(back, outcomes));
+           });
   }
   void acknowledge(Subscriber& from, AckId id, OnOutcomes on_outcomes) {
     send(from, [this, &from, id, on_outcomes] {
@@ -186,9 +203,10 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
     std::vector<AckId> ids;
     for (const HeldMessage& held : due)
       ids.push_back(held->message.ack_id());
-    modify(subscriber, ids, kLease,
-           [&subscriber, due, now](const std::vector<SettleOutcome>& outcomes) {
-             subscriber.desk.extended(due, outcomes, now);
+    modify(subscriber, {{}, true, ids, kLease},
+           [this, &subscriber, due, now](const std::vector<SettleOutcome>& outcomes) {
+             for (GivenBack& back : subscriber.desk.extended(due, outcomes, now))
+               give_back(subscriber, std::move(back));
            });
   }
 
@@ -208,53 +226,40 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
     const std::uint32_t place = pick(static_cast<std::uint32_t>(subscriber.handling.size()));
     const HeldMessage held = subscriber.handling[place];
     subscriber.handling.erase(subscriber.handling.begin() + place);
-    std::vector<AckId> ids;
-    if (!is_ack) {
-      if (!subscriber.desk.nack(held, ids)) return;
-      return modify(subscriber, ids, 0s,
-                    [this, &subscriber, held](const std::vector<SettleOutcome>& outcomes) {
-                      std::vector<AckId> nacks;
-                      subscriber.desk.nack_settled(*held, outcomes.front(), nacks);
-                      give_back(subscriber, std::move(nacks));
-                    });
-    }
+    if (!is_ack) return give_back(subscriber, subscriber.desk.nack(held));
     const HandlerDesk::AckWay way = subscriber.desk.ack(held, rig_.now().steady);
     ASSERT_NE(way, HandlerDesk::AckWay::refused);
     acked_.insert(held->message.fence());
     OnOutcomes on_outcomes;
     if (way == HandlerDesk::AckWay::ask) {
-      on_outcomes = [this, &subscriber, held](const std::vector<SettleOutcome>& outcomes) {
-        std::vector<AckId> nacks;
-        subscriber.desk.ack_settled(*held, outcomes.front(), nacks);
-        give_back(subscriber, std::move(nacks));
+      on_outcomes = [this, &subscriber, held](const std::vector<SettleOutcome>&) {
+        give_back(subscriber, subscriber.desk.ack_settled(*held));
       };
     }
     acknowledge(subscriber, held->message.ack_id(), on_outcomes);
   }
 
   void act() {
-    switch (pick(12)) {
-      case 0:
+    switch (actions_[pick(static_cast<std::uint32_t>(actions_.size()))]) {
+      case Action::publish:
         if (++published_ <= 60)
-          rig_.publish(numbered("k", static_cast<int>(pick(2))), {numbered("m", published_)});
+          rig_.publish(numbered("k", static_cast<int>(pick(keys_))), {numbered("m", published_)});
         collect();
         break;
-      case 1:
+      case Action::allow:
         rig_.allow(any().consumer, 1 + pick(3), 1'000);
         collect();
         break;
-      case 2:
-      case 3:
+      case Action::begin:
         begin(any());
         break;
-      case 4:
-      case 5:
+      case Action::answer:
         answer(any(), pick(100) >= fails_);
         break;
-      case 6:
-        if (pick(3) == 0) pass_second();
+      case Action::pass:
+        pass_second();
         break;
-      default:
+      case Action::arrive:
         arrive_any();
         break;
     }
@@ -281,6 +286,8 @@ class HandlerDeskModel : public testing::TestWithParam<std::uint32_t> {
 
   std::mt19937 random_;
   PartitionRig rig_;
+  std::vector<Action> actions_;  // What may happen, as often as it is likely.
+  const std::uint32_t keys_ = 1 + pick(2);
   const std::uint32_t fails_ = pick(50);        // Of a hundred answers, nacks.
   const std::uint32_t forgets_ = pick(2) * 50;  // Of a hundred extensions, forgotten.
   const std::uint32_t give_up_after_ = pick(2) == 0 ? 3'600 : 1 + pick(30);  // Seconds.

@@ -32,11 +32,12 @@ struct Gathering {
 struct Part {
   std::vector<AckId> ids;
   std::vector<std::size_t> places;
+  std::size_t unseen = 0;
 };
 
 template <class MakeInput>
 void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& ids,
-            OnSettled&& on_settled, const MakeInput& make_input) {
+            std::size_t unseen, OnSettled&& on_settled, const MakeInput& make_input) {
   std::vector<Part> parts(hosts.size());
   std::size_t part_count = 0;
   for (std::size_t place = 0; place < ids.size(); ++place) {
@@ -46,6 +47,7 @@ void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& 
     if (part.ids.empty()) ++part_count;
     part.ids.push_back(id);
     part.places.push_back(place);
+    if (ids.size() - place <= unseen) ++part.unseen;
   }
   std::shared_ptr<Gathering> gathering;
   if (on_settled) {
@@ -59,7 +61,7 @@ void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& 
   for (std::size_t index = 0; index < hosts.size(); ++index) {
     Part& part = parts[index];
     if (part.ids.empty()) continue;
-    Posted posted{make_input(std::move(part.ids), gathering != nullptr)};
+    Posted posted{make_input(std::move(part.ids), part.unseen, gathering != nullptr)};
     if (gathering) {
       posted.on_answer = [gathering, places = std::move(part.places)](Effect&& effect) {
         gathering->take(places, std::get<SettleReply>(effect).outcomes);
@@ -73,17 +75,25 @@ void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& 
 
 void acknowledge(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                  OnSettled on_settled) {
-  settle(hosts, subscription, std::move(ids), std::move(on_settled),
-         [](std::vector<AckId>&& part, bool confirm) -> Input {
+  settle(hosts, subscription, std::move(ids), 0, std::move(on_settled),
+         [](std::vector<AckId>&& part, std::size_t, bool confirm) -> Input {
            return Acknowledge{{}, confirm, std::move(part)};
          });
 }
 
 void modify_deadline(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                      std::chrono::nanoseconds deadline, OnSettled on_settled) {
-  settle(hosts, subscription, std::move(ids), std::move(on_settled),
-         [deadline](std::vector<AckId>&& part, bool confirm) -> Input {
+  settle(hosts, subscription, std::move(ids), 0, std::move(on_settled),
+         [deadline](std::vector<AckId>&& part, std::size_t, bool confirm) -> Input {
            return ModifyDeadline{{}, confirm, std::move(part), deadline};
+         });
+}
+
+void give_back(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
+               std::size_t unseen, OnSettled on_settled) {
+  settle(hosts, subscription, std::move(ids), unseen, std::move(on_settled),
+         [](std::vector<AckId>&& part, std::size_t part_unseen, bool confirm) -> Input {
+           return ModifyDeadline{{}, confirm, std::move(part), {}, part_unseen};
          });
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -25,5 +26,8 @@ void acknowledge(const Hosts& hosts, CursorNumber subscription, std::vector<AckI
 // A deadline of zero is a nack.
 void modify_deadline(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                      std::chrono::nanoseconds deadline, OnSettled on_settled);
+// A nack. The last `unseen` were handed to nobody: that is no failed attempt.
+void give_back(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
+               std::size_t unseen, OnSettled on_settled);
 
 }  // namespace ordo::broker

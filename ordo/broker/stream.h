@@ -13,6 +13,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -50,6 +51,12 @@ class Stream {
                            broker::OnSettled on_settled = {}) const {
     broker::modify_deadline(consumer_->hosts(), consumer_->subscription(), std::move(ids), deadline,
                             std::move(on_settled));
+  }
+  // A nack. The last `unseen` were handed to nobody: that is no failed attempt.
+  void give_back(std::vector<broker::AckId> ids, std::size_t unseen,
+                 broker::OnSettled on_settled = {}) const {
+    broker::give_back(consumer_->hosts(), consumer_->subscription(), std::move(ids), unseen,
+                      std::move(on_settled));
   }
 
   // No more deliveries, while acknowledgements still count. What becomes of leases is the

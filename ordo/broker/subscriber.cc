@@ -59,31 +59,34 @@ void SubscriberCore::start(Stream stream) {
 
 void SubscriberCore::deliver(std::vector<Delivery>&& deliveries) {
   const TimePoint now = clock_.now();
-  std::vector<AckId> unwanted;
+  GivenBack unwanted;
   std::size_t woken = 0;
   {
     const std::lock_guard lock(mutex_);
     for (Delivery& delivery : deliveries) {
       ++stats_.received;
-      if (is_closing_) {
-        unwanted.push_back(delivery.ack_id);
-        continue;
-      }
       auto held = std::make_shared<Held>(std::move(delivery));
       held->leased_at = now;
       held->give_up_at = engine::saturating_add(now, settings_.options.extension_max);
       held->is_ordered = settings_.is_ordered && !held->message.key().empty();
-      desk_.deliver(std::move(held));
+      if (is_closing_) {
+        desk_.turn_away(*held);
+        unwanted.ids.push_back(held->message.ack_id());
+      } else {
+        desk_.deliver(std::move(held));
+      }
     }
     woken = std::min(desk_.ready_count(), settings_.options.handlers);
-    stats_.nacked += unwanted.size();
+    unwanted.unseen = unwanted.ids.size();
+    stats_.nacked += unwanted.unseen;
+    if (is_settled()) settled_.notify_all();
   }
   if (woken == 1) {
     work_.notify_one();
   } else if (woken > 1) {
     work_.notify_all();
   }
-  if (!unwanted.empty()) give_back(std::move(unwanted));
+  give_back(std::move(unwanted));
 }
 
 void SubscriberCore::closed(const Error& reason) {
@@ -156,23 +159,19 @@ bool SubscriberCore::send_ack(const std::shared_ptr<Held>& held, std::function<v
 }
 
 bool SubscriberCore::send_nack(const std::shared_ptr<Held>& held) {
-  std::vector<AckId> ids;
+  GivenBack back;
   bool is_ready = false;
   {
     const std::lock_guard lock(mutex_);
-    if (is_ended_ || !desk_.nack(held, ids)) return false;
+    if (is_ended_) return false;
+    back = desk_.nack(held);
+    if (back.ids.empty()) return false;
     ++stats_.nacked;
     ++sending_;
     is_ready = desk_.has_ready();
   }
   if (is_ready) work_.notify_one();
-  OnSettled on_settled;
-  if (held->is_ordered) {
-    on_settled = [weak = weak_from_this(), held](std::vector<SettleOutcome>&& outcomes) {
-      if (const auto self = weak.lock()) self->nack_settled(*held, outcomes.front());
-    };
-  }
-  stream_.modify_ack_deadline(std::move(ids), std::chrono::nanoseconds(0), std::move(on_settled));
+  give_back(std::move(back));
   sent();
   return true;
 }
@@ -189,28 +188,35 @@ void SubscriberCore::confirmed() {
 }
 
 void SubscriberCore::ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn) {
-  std::vector<AckId> nacks;
+  GivenBack back;
   {
     const std::lock_guard lock(mutex_);
     if (outcome == SettleOutcome::stale) ++stats_.stale_acks;
-    if (ends_turn) desk_.ack_settled(held, outcome, nacks);
+    if (ends_turn) back = desk_.ack_settled(held);
     if (desk_.has_ready()) work_.notify_one();
     if (is_settled()) settled_.notify_all();
   }
-  if (!nacks.empty()) give_back(std::move(nacks));
+  give_back(std::move(back));
 }
 
-void SubscriberCore::nack_settled(const Held& held, SettleOutcome outcome) {
-  std::vector<AckId> nacks;
+void SubscriberCore::give_back(GivenBack back) {
+  if (back.ids.empty()) return;
+  OnSettled on_settled;
+  if (!back.key.empty()) {
+    on_settled = [weak = weak_from_this(), back](std::vector<SettleOutcome>&& outcomes) {
+      if (const auto self = weak.lock()) self->given_back(back, outcomes);
+    };
+  }
+  stream_.give_back(std::move(back.ids), back.unseen, std::move(on_settled));
+}
+
+void SubscriberCore::given_back(const GivenBack& sent, const std::vector<SettleOutcome>& outcomes) {
+  GivenBack next;
   {
     const std::lock_guard lock(mutex_);
-    desk_.nack_settled(held, outcome, nacks);
+    next = desk_.given_back(sent, outcomes);
   }
-  if (!nacks.empty()) give_back(std::move(nacks));
-}
-
-void SubscriberCore::give_back(std::vector<AckId> ids) {
-  stream_.modify_ack_deadline(std::move(ids), std::chrono::nanoseconds(0));
+  give_back(std::move(next));
 }
 
 void SubscriberCore::schedule_extension() {
@@ -238,23 +244,32 @@ void SubscriberCore::extend() {
     stream_.modify_ack_deadline(
         std::move(ids), settings_.lease,
         [weak = weak_from_this(), due = std::move(due), now](std::vector<SettleOutcome>&& out) {
-          const auto self = weak.lock();
-          if (!self) return;
-          const std::lock_guard lock(self->mutex_);
-          self->desk_.extended(due, out, now);
-          if (self->is_settled()) self->settled_.notify_all();
+          if (const auto self = weak.lock()) self->extended(due, out, now);
         });
   }
   schedule_extension();
 }
 
+void SubscriberCore::extended(const std::vector<std::shared_ptr<Held>>& asked,
+                              const std::vector<SettleOutcome>& outcomes, TimePoint asked_at) {
+  std::vector<GivenBack> backs;
+  {
+    const std::lock_guard lock(mutex_);
+    backs = desk_.extended(asked, outcomes, asked_at);
+    if (is_settled()) settled_.notify_all();
+  }
+  for (GivenBack& back : backs)
+    give_back(std::move(back));
+}
+
 bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
-  std::vector<AckId> nacks;
+  GivenBack back;
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
     is_first = !std::exchange(is_closing_, true);
-    if (how == CloseHow::nack) stats_.nacked += desk_.give_back_waiting(nacks);
+    if (how == CloseHow::nack) back = desk_.give_back_waiting();
+    stats_.nacked += back.ids.size();
   }
   if (is_first) {
     stream_.close(CloseConsumer::How::keep_leases, [weak = weak_from_this()] {
@@ -265,7 +280,7 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
       }
     });
   }
-  if (!nacks.empty()) give_back(std::exchange(nacks, {}));
+  give_back(std::exchange(back, {}));
   bool is_complete = true;
   {
     std::unique_lock lock(mutex_);
@@ -277,11 +292,12 @@ bool SubscriberCore::close(CloseHow how, TimePoint deadline) {
       is_complete = is_done();
       break;
     }
-    stats_.nacked += desk_.give_back_all(nacks);
+    back = desk_.give_back_all();
+    stats_.nacked += back.ids.size();
     is_ended_ = true;
     work_.notify_all();
   }
-  if (!nacks.empty()) give_back(std::move(nacks));
+  give_back(std::move(back));
   return is_complete;
 }
 

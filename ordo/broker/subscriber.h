@@ -43,7 +43,8 @@ enum class HandlerAnswer : std::uint8_t { ack, nack };
 // What becomes of messages that were delivered and not handled when a subscriber closes.
 enum class CloseHow : std::uint8_t {
   drain,  // They are handled, until the deadline, and acks that are to be confirmed are.
-  nack,   // They are given back at once; handlers that have begun are waited for.
+  nack,   // They are given back at once, which is no failed attempt of those that no handler has
+          // seen; handlers that have begun are waited for.
 };
 
 struct SubscriberOptions {

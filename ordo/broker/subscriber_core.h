@@ -59,10 +59,11 @@ class SubscriberCore : public std::enable_shared_from_this<SubscriberCore> {
   void schedule_extension();
   bool send_ack(const std::shared_ptr<Held>& held, std::function<void(Status)> done);
   bool send_nack(const std::shared_ptr<Held>& held);
-  // Nobody waits for what becomes of them.
-  void give_back(std::vector<AckId> ids);
+  void give_back(GivenBack back);
+  void given_back(const GivenBack& sent, const std::vector<SettleOutcome>& outcomes);
   void ack_settled(const Held& held, SettleOutcome outcome, bool ends_turn);
-  void nack_settled(const Held& held, SettleOutcome outcome);
+  void extended(const std::vector<std::shared_ptr<Held>>& asked,
+                const std::vector<SettleOutcome>& outcomes, TimePoint asked_at);
   void sent();
   void confirmed();
 

@@ -294,6 +294,33 @@ TEST_F(BrokerSubscriberTest, ClosingWithNackGivesBackWhatHasNotBegun) {
   EXPECT_EQ(rig_.stats().acked, 1u);
 }
 
+TEST_F(BrokerSubscriberTest, WhatAClosingSubscriberGivesBackUnseenIsNoFailedAttempt) {
+  SubscriptionConfig config;
+  config.labels = {{"ordo-failure-policy", "park"}, {"ordo-park-attempts", "5"}};
+  rig_.create(config);
+  Gates<HandlerAnswer> gates;
+  auto subscriber =
+      rig_.broker().subscribe(kSubscription,
+                              [&](const ReceivedMessage& message) {
+                                return gates.enter(std::stoull(std::string(message.data())));
+                              },
+                              {.handlers = 1});
+  ASSERT_TRUE(subscriber);
+  rig_.publish("a", {"0"});
+  ASSERT_TRUE(gates.await(0));
+  rig_.publish("b", {"1"});
+  ASSERT_TRUE(eventually([&] { return subscriber->stats().outstanding == 2; }));
+  Background closing([&] { EXPECT_TRUE(subscriber->close(CloseHow::nack, TimePoint::max())); });
+  const ReceivedMessage unseen = rig_.pull_one();
+  EXPECT_EQ(unseen.data(), "1");
+  EXPECT_EQ(unseen.attempt(), 1u);
+  gates.open_all(HandlerAnswer::nack);
+  ASSERT_TRUE(closing.finished());
+  const ReceivedMessage failed = rig_.pull_one();
+  EXPECT_EQ(failed.data(), "0");
+  EXPECT_EQ(failed.attempt(), 2u);
+}
+
 TEST_F(BrokerSubscriberTest, ClosingEndsAtTheDeadlineAndTheMessageComesAgain) {
   rig_.create();
   auto subscriber = rig_.broker().subscribe_async(kSubscription, keeping());
