@@ -16,10 +16,6 @@ constexpr std::chrono::seconds kDrainTime{30};
 constexpr std::chrono::seconds kStoreTime{10};
 constexpr std::chrono::seconds kSlowWrite{1};
 
-Error closed_error() {
-  return {ErrorCode::unavailable, "The broker is closed."};
-}
-
 // Partitions that were deleted may still have something to do.
 constexpr std::size_t kDeletedHostsMax = 1024;
 
@@ -69,6 +65,11 @@ bool BrokerCore::close(TimePoint deadline) {
   if (wait_for_store(store_deadline, [this](TimePoint until) { return desk_.finish_by(until); }))
     desk_.stop();
   wind_up();
+  // A partition stores what is settled in one commit at a time. What waits behind that one goes out
+  // when it is back.
+  if (wait_for_store(store_deadline,
+                     [this](TimePoint until) { return committer_.finish_by(until); }))
+    wind_up();
   if (!wait_for_store(store_deadline,
                       [this](TimePoint until) { return committer_.close_by(until); }))
     was_complete_ = false;

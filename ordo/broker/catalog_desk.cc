@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -37,23 +35,9 @@ CatalogDesk::CatalogDesk(Office office, const BrokerOptions& options, Catalog ca
       loop_({.name = "ordo-catalog", .clock = options.clock}) {}
 
 bool CatalogDesk::finish_by(TimePoint deadline) {
-  struct Marker {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_reached = false;
-  };
-  auto marker = std::make_shared<Marker>();
-  const bool is_posted = loop_.try_post(Task([marker] {
-    const std::lock_guard lock(marker->mutex);
-    marker->is_reached = true;
-    marker->changed.notify_all();
-  }));
-  if (!is_posted) return false;
-  std::unique_lock lock(marker->mutex);
-  while (!marker->is_reached) {
-    if (clock_.wait_until(lock, marker->changed, deadline)) break;
-  }
-  return marker->is_reached;
+  auto reached = std::make_shared<Reply<bool>>();
+  if (!loop_.try_post(Task([reached] { reached->set(true); }))) return false;
+  return reached->wait_until(clock_, deadline).has_value();
 }
 
 void CatalogDesk::stop() {

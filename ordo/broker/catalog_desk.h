@@ -117,8 +117,7 @@ auto CatalogDesk::run(Work work) -> decltype(work()) {
     Promise(Promise&& other) noexcept : reply(std::move(other.reply)), is_kept(other.is_kept) {}
     Promise& operator=(Promise&&) = delete;
     ~Promise() {
-      if (reply && !is_kept)
-        reply->set(Answer(Error{ErrorCode::unavailable, "The broker is closed."}));
+      if (reply && !is_kept) reply->set(Answer(closed_error()));
     }
   };
   auto reply = std::make_shared<Reply<Answer>>();

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "ordo/broker/gathering.h"
 #include "ordo/broker/host.h"
 #include "ordo/broker/reader.h"
 
@@ -46,7 +47,13 @@ void Committer::store(CommitBatch ops, std::function<void(const Status&)> done) 
   CommitterJob job(CommitJob{nullptr, {}, std::move(ops), std::move(done)});
   if (jobs_.try_push(std::move(job)) == ChannelPush::admitted) return;
   // NOLINTNEXTLINE(bugprone-use-after-move): what is not admitted is not taken.
-  std::get<CommitJob>(job).done(Error{ErrorCode::unavailable, "The broker is closed."});
+  std::get<CommitJob>(job).done(closed_error());
+}
+
+bool Committer::finish_by(TimePoint deadline) {
+  auto stored = std::make_shared<Reply<bool>>();
+  store({}, [stored](const Status& status) { stored->set(status.has_value()); });
+  return stored->wait_until(clock_, deadline).value_or(false);
 }
 
 void Committer::close() {
@@ -158,6 +165,7 @@ Status Committer::write(std::vector<CommitJob*>& jobs) {
 }
 
 Status Committer::write(CommitBatch& batch, std::size_t request_count) {
+  if (batch.empty()) return {};
   {
     const std::lock_guard lock(mutex_);
     stats_.writing_since = clock_.now();

@@ -82,6 +82,9 @@ class Committer {
   void push(std::vector<CommitterJob>& jobs);
   void store(CommitBatch ops, std::function<void(const Status&)> done);
 
+  // Waits until what was pushed before is stored and answered. False: not at the deadline, or it
+  // is closed.
+  bool finish_by(TimePoint deadline);
   // Stores what waits, then ends the thread; a write of the store that hangs is waited for.
   // Idempotent.
   void close();

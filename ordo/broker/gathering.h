@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "ordo/broker/consumer_desk.h"
 #include "ordo/broker/host.h"
+#include "ordo/core/clock.h"
 
 namespace ordo::broker {
 
@@ -32,6 +34,14 @@ class Reply {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return value_.has_value(); });
     return std::move(*value_);
+  }
+  // Nothing: it was not answered by the deadline.
+  std::optional<Value> wait_until(Clock& clock, TimePoint deadline) {
+    std::unique_lock lock(mutex_);
+    while (!value_) {
+      if (clock.wait_until(lock, ready_, deadline)) break;
+    }
+    return std::move(value_);
   }
 
  private:

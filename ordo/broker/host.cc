@@ -119,15 +119,15 @@ void PartitionHost::wind_up(std::function<void()> done) {
 }
 
 void PartitionHost::abandon(const Error& reason) {
-  for (auto& [request, awaited] : std::exchange(answers_, {}))
-    awaited.on_answer(awaited.refusal(reason));
   std::vector<Posted> mail;
   {
     const std::lock_guard lock(mail_mutex_);
-    std::swap(mail, mail_);
-    is_called_ = true;  // Nobody will look any more.
+    if (abandoned_) return;
     abandoned_ = reason;
+    std::swap(mail, mail_);
   }
+  for (auto& [request, awaited] : std::exchange(answers_, {}))
+    awaited.on_answer(awaited.refusal(reason));
   for (Posted& posted : mail)
     refuse(posted, reason);
   for (auto& [number, consumer] : std::exchange(consumers_, {}))
@@ -395,8 +395,13 @@ std::shared_ptr<PartitionHost> Switchboard::open(PartitionStart start,
   const CorrelationId number = next_number();
   auto host = std::make_shared<PartitionHost>(*this, number, std::move(start), options, now(),
                                               std::move(live));
-  const std::lock_guard lock(mutex_);
-  hosts_[address] = host;
+  {
+    const std::lock_guard lock(mutex_);
+    hosts_[address] = host;
+  }
+  // A change of the catalog may come through when the store does, after everybody was answered:
+  // either whoever ends the broker finds this host, or this sees the end.
+  if (has_ended_.load(std::memory_order_seq_cst)) host->abandon(closed_error());
   return host;
 }
 

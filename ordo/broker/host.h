@@ -78,7 +78,7 @@ class PartitionHost : public std::enable_shared_from_this<PartitionHost> {
   // its way to the committer. For the end of a broker.
   void wind_up(std::function<void()> done);
 
-  // Answers all that waits for an answer with `reason`, now and later.
+  // Answers all that waits for an answer with `reason`, now and later. Idempotent.
   // REQUIRES: the switchboard has ended.
   void abandon(const Error& reason);
 
@@ -169,6 +169,11 @@ struct Damage {
 
 Error error_of(const Damage& damage);
 
+// What a broker answers that has ended.
+inline Error closed_error() {
+  return {ErrorCode::unavailable, "The broker is closed."};
+}
+
 struct SwitchboardOptions {
   std::size_t threads = 2;
   std::size_t hosts_max = 4096;
@@ -187,6 +192,7 @@ class Switchboard {
   // Once, before anything is posted; both outlive the last run of a host.
   void connect(Committer& committer, Reader& reader);
 
+  // After the end, one that refuses whatever it is asked.
   std::shared_ptr<PartitionHost> open(PartitionStart start, const PartitionOptions& options,
                                       std::shared_ptr<LiveFeed> live);
   // Nobody finds it any more; who has it, keeps it.

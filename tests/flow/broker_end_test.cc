@@ -21,6 +21,7 @@ using broker::AckId;
 using broker::Delivery;
 using broker::SettleOutcome;
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing_support::Background;
 using testing_support::BrokerRig;
 using testing_support::eventually;
@@ -69,6 +70,92 @@ TEST(BrokerEndTest, ClosingWhileTheStoreHangsAnswersEverybodyAndSaysWhatItWaitsF
   EXPECT_TRUE(closer.finished());
   EXPECT_TRUE(creator.finished());
   EXPECT_FALSE(is_complete);
+}
+
+TEST(BrokerEndTest, ChangesOfTheCatalogThatTheStoreHeldUpAreAnsweredAfterTheEnd) {
+  const Watchdog watchdog("ChangesOfTheCatalogThatTheStoreHeldUpAreAnsweredAfterTheEnd");
+  HangingDisk disk;
+  BrokerRig rig(StoreKind::memory);
+  rig.set_faults(&disk);
+  rig.restart();
+  rig.create();
+  rig.publish("k", {"1"});
+  const ReceivedMessage message = rig.pull_one();
+  Broker& broker = rig.broker();
+  const std::string topic = kTopic + "-new";
+  disk.set_hanging(true);
+  Background creator([&] { EXPECT_TRUE(broker.create_topic({.name = topic})); });
+  ASSERT_TRUE(disk.await_write());
+  // They wait for the one that is being made, and some need its partitions.
+  std::vector<std::unique_ptr<Background>> waiting;
+  const auto behind = [&](auto change) {
+    waiting.push_back(std::make_unique<Background>([change] { EXPECT_FALSE(change()); }));
+    testing_support::let_others_fall_asleep();
+  };
+  behind(
+      [&] { return broker.create_subscription({.name = kSubscription + "-new", .topic = topic}); });
+  behind([&] {
+    return broker.update_topic({.name = topic, .retention = 1h}, {"message_retention_duration"});
+  });
+  behind(
+      [&] { return broker.create_snapshot({.name = "projects/test/snapshots/s"}, kSubscription); });
+  behind([&] { return broker.seek(kSubscription, rig.clock().wall_now()); });
+  behind([&] {
+    return broker.update_subscription({.name = kSubscription, .ack_deadline = 20s},
+                                      {"ack_deadline_seconds"});
+  });
+  behind([&] { return broker.detach_subscription(kSubscription); });
+  behind([&] { return broker.delete_subscription(kSubscription); });
+  behind([&] { return broker.delete_topic(topic); });
+  behind([&] { return broker.create_topic({.name = kTopic + "-other"}); });
+  Background acker([&] { (void)broker.acknowledge(kSubscription, {message.ack_id()}); });
+  testing_support::let_others_fall_asleep();
+  Background closer([&] { EXPECT_FALSE(broker.close(rig.clock().now() + 1s)); });
+  ASSERT_TRUE(eventually([&] {
+    rig.clock().advance(100ms);
+    return acker.is_finished();
+  }));
+  disk.let_one_through();  // The next write hangs again, and with it whoever closes.
+  EXPECT_TRUE(creator.finished());
+  for (const auto& change : waiting)
+    EXPECT_TRUE(change->finished());
+  disk.set_hanging(false);
+  EXPECT_TRUE(closer.finished());
+}
+
+TEST(BrokerEndTest, AcksThatWaitBehindACommitAreStoredWhenTheBrokerCloses) {
+  const Watchdog watchdog("AcksThatWaitBehindACommitAreStoredWhenTheBrokerCloses");
+  HangingDisk disk;
+  BrokerRig rig(StoreKind::memory);
+  rig.set_faults(&disk);
+  rig.restart();
+  rig.create({}, 1);
+  rig.publish("a", {"1"});
+  rig.publish("b", {"2"});
+  rig.publish("c", {"3"});
+  const std::vector<ReceivedMessage> messages{rig.pull_one(), rig.pull_one(), rig.pull_one()};
+  auto stream =
+      rig.broker().open_stream(kSubscription, {}, {.deliver = [](std::vector<Delivery>&&) {}});
+  ASSERT_TRUE(stream);
+  disk.set_hanging(true);
+  const auto acknowledge = [&](const ReceivedMessage& message) {
+    const auto outcomes = rig.broker().acknowledge(kSubscription, {message.ack_id()});
+    ASSERT_TRUE(outcomes);
+    EXPECT_EQ(outcomes->front(), SettleOutcome::done);
+  };
+  Background first([&] { acknowledge(messages[0]); });
+  ASSERT_TRUE(disk.await_write());
+  Background second([&] { acknowledge(messages[1]); });
+  stream->acknowledge({messages[2].ack_id()});  // Nobody waits for this one.
+  testing_support::let_others_fall_asleep();
+  Background closer([&] { EXPECT_TRUE(rig.broker().close(TimePoint::max())); });
+  testing_support::let_others_fall_asleep();
+  disk.set_hanging(false);
+  EXPECT_TRUE(closer.finished());
+  EXPECT_TRUE(first.finished());
+  EXPECT_TRUE(second.finished());
+  rig.restart();
+  EXPECT_THAT(rig.drain(), IsEmpty());
 }
 
 TEST(BrokerEndTest, StatsTellHowLongTheStoreHasBeenWriting) {

@@ -47,7 +47,10 @@ class HangingDisk : public broker::StoreFaults {
   ~HangingDisk() override { set_hanging(false); }
   Commit on_commit(const broker::CommitBatch&) override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !is_hanging_; });
+    is_writing_ = true;
+    changed_.wait(lock, [&] { return !is_hanging_ || passes_ > 0; });
+    if (is_hanging_) --passes_;
+    is_writing_ = false;
     return Commit::none;
   }
   void set_hanging(bool is_hanging) {
@@ -55,11 +58,26 @@ class HangingDisk : public broker::StoreFaults {
     is_hanging_ = is_hanging;
     changed_.notify_all();
   }
+  // The write that hangs, or the next one.
+  void let_one_through() {
+    const std::lock_guard lock(mutex_);
+    ++passes_;
+    changed_.notify_all();
+  }
+  // Waits until a write hangs.
+  bool await_write() {
+    return eventually([&] {
+      const std::lock_guard lock(mutex_);
+      return is_hanging_ && is_writing_ && passes_ == 0;
+    });
+  }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_hanging_ = false;
+  bool is_writing_ = false;
+  int passes_ = 0;
 };
 
 class BrokerRig {
