@@ -22,6 +22,7 @@
 
 #include "ordo/broker/handler_desk.h"
 #include "tests/support/partition_rig.h"
+#include "tests/support/waiting.h"
 
 namespace ordo::broker {
 namespace {
@@ -303,7 +304,8 @@ TEST_P(HandlerDeskModel, NoHandlerGetsAMessageBeforeThoseOfItsKeyThatComeFirst) 
     act();
   drain();
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, HandlerDeskModel, testing::Range(0u, 2'000u));
+INSTANTIATE_TEST_SUITE_P(Seeds, HandlerDeskModel,
+                         testing::Range(0u, testing_support::kIsSanitized ? 500u : 2'000u));
 
 }  // namespace
 }  // namespace ordo::broker
