@@ -31,6 +31,16 @@ std::uint64_t hold_value(const HeldLaneRow& held) {
   return held.key.empty() ? hold : hold | (held.offset.value() << 8);
 }
 
+namespace {
+
+HeldLaneRow read_held_row(const RowKey& key, std::uint64_t value) {
+  const auto hold = static_cast<LaneHold>(value & 0xff);
+  return {key.text, Offset(key.position > 0 ? key.position : value >> 8), hold,
+          hold == LaneHold::data_loss && key.position == 0};
+}
+
+}  // namespace
+
 CursorState read_cursor_rows(const std::map<RowKey, std::string>& rows, const RowOwner& owner) {
   CursorState state;
   const RowKey first{owner.cursor, owner.partition, 0, 0, {}};
@@ -50,9 +60,7 @@ CursorState read_cursor_rows(const std::map<RowKey, std::string>& rows, const Ro
         state.delivered_below = Offset(*value);
         break;
       case RowKind::held_lane:
-        state.held.push_back(HeldLaneRow{key.text,
-                                         Offset(key.position > 0 ? key.position : *value >> 8),
-                                         static_cast<LaneHold>(*value & 0xff)});
+        state.held.push_back(read_held_row(key, *value));
         break;
     }
   }

@@ -10,6 +10,7 @@
 //   4 held lane  text = key (or position = offset of a message without one), value = LaneHold in
 //                the lowest byte, above it the offset of the head it is held for (0: for none);
 //                what cannot be read has a row of its own: text = key and position = offset
+//                (earlier versions wrote it in the row of the key: it is read, and written anew)
 //
 // Rows are only ever added to by settling, so any mix of old and new ones is sound: their union is
 // what is settled.
@@ -56,6 +57,7 @@ struct HeldLaneRow {
   std::string key;  // Empty: a message without key.
   Offset offset;    // Of that message, or of the one that the key is held for; 0: of none.
   LaneHold hold = LaneHold::none;
+  bool is_misplaced = false;  // Cannot be read, and is written where a pause of its key would be.
 };
 
 // The row that says so.

@@ -231,6 +231,61 @@ TEST(PartitionDamageTest, OffsetsThatNeverCameToBeAreNotWaitedForThoughWhatFollo
   EXPECT_EQ(stats.waiting + stats.lanes + stats.unread, 0u);
 }
 
+TEST(PartitionDamageTest, AKeyDoesNotWaitForWhatARepairGaveUp) {
+  PartitionRig rig(cold());
+  rig.subscribe(ordered());
+  rig.publish("k", {"1"});
+  rig.hold_commits(true);
+  rig.publish("k", {"given up"});
+  rig.commit_one(Error{ErrorCode::resource_exhausted, "no space"});
+  rig.hold_commits(false);
+  rig.publish("k", {"3"});
+  // As it is after a repair: a row of a message of which nothing is left, not even the damage.
+  const RowOwner owner{kSubscription, kTopicPartition};
+  CommitBatch row;
+  const HeldLaneRow lost{"k", Offset(2), LaneHold::data_loss};
+  row.emplace_back(PutRow{hold_key(owner, lost), encode_number(hold_value(lost))});
+  ASSERT_TRUE(rig.store().commit(row));
+  rig.restart();
+  rig.consume();
+  rig.ack("1");
+  EXPECT_EQ(rig.texts(), "1 3");
+  rig.ack("3");
+  EXPECT_EQ(rig.stats().lanes, 0u);
+  rig.pass(2s);
+  rig.restart();
+  for (const auto& [key, value] : rig.rows_at_start())
+    EXPECT_NE(key.kind, static_cast<std::uint8_t>(RowKind::held_lane));
+}
+
+// What earlier versions wrote: one row for a key, where its pause is written too.
+TEST(PartitionDamageTest, APauseDoesNotMakeARestartForgetWhatAnEarlierVersionCouldNotRead) {
+  PartitionRig rig(cold());
+  rig.subscribe(ordered());
+  lose_second_of_three(rig);
+  const RowOwner owner{kSubscription, kTopicPartition};
+  const HeldLaneRow lost{"k", Offset(2), LaneHold::data_loss};
+  CommitBatch rows;
+  rows.emplace_back(EraseRow{hold_key(owner, lost)});
+  rows.emplace_back(
+      PutRow{row_key(owner, RowKind::held_lane, 0, "k"), encode_number(hold_value(lost))});
+  ASSERT_TRUE(rig.store().commit(rows));
+  rig.restart();
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::data_loss);
+  EXPECT_FALSE(rig.operate("k", Verb::pause));
+  rig.restart();
+  EXPECT_FALSE(rig.operate("k", Verb::resume));
+  rig.consume();
+  EXPECT_EQ(rig.texts(), "");
+  EXPECT_EQ(rig.find_blocked("k")->reason, BlockReason::data_loss);
+  EXPECT_FALSE(rig.operate("k", Verb::skip_head));
+  EXPECT_EQ(rig.texts(), "3");
+  rig.pass(1s);
+  rig.restart();
+  for (const auto& [key, value] : rig.rows_at_start())
+    EXPECT_NE(key.kind, static_cast<std::uint8_t>(RowKind::held_lane));
+}
+
 // ------------------------------------------------------------------------------------ pauses
 
 TEST(PartitionDamageTest, APauseDoesNotMakeARestartForgetWhatCannotBeRead) {

@@ -201,6 +201,7 @@ class Subscription {
   void note_unreadable(Offset offset, const std::string& key);
   void erase_unreadable(Offset offset);
   void found_readable(Offset offset, Step& step);
+  void forget_unreadable(Offset begin, Offset end, Step& step);
   void restore_unreadable(const HeldLaneRow& held, Now now);
   void hold(std::uint32_t lane, LaneHold reason);
   void release_hold(std::uint32_t lane);

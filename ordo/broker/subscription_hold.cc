@@ -205,7 +205,7 @@ void Subscription::erase_unreadable(Offset offset) {
   journal_.erase_hold({known->second.key, offset, LaneHold::data_loss});
 }
 
-// The cursor met it, and it can be read again. Its key has waited for nothing.
+// The cursor met it, and it can be read again or is not there. Its key has waited for nothing.
 void Subscription::found_readable(Offset offset, Step& step) {
   const auto known = unreadable_keys_.find(offset.value());
   if (known == unreadable_keys_.end()) return;
@@ -218,12 +218,24 @@ void Subscription::found_readable(Offset offset, Step& step) {
   review(lane, step);
 }
 
+// Nothing is stored from `begin` to `end`: a repair has given up what could not be read there.
+void Subscription::forget_unreadable(Offset begin, Offset end, Step& step) {
+  auto known = unreadable_keys_.lower_bound(begin.value());
+  while (known != unreadable_keys_.end() && known->first < end.value()) {
+    found_readable(Offset(known->first), step);
+    known = unreadable_keys_.erase(known);
+  }
+}
+
 void Subscription::restore_unreadable(const HeldLaneRow& held, Now now) {
   if (held.key.empty()) return;
+  // Before the row of the key is used for a pause.
+  if (held.is_misplaced) journal_.erase_hold({held.key, Offset(0), LaneHold::paused});
   if (journal_.acked().contains(held.offset)) {
     journal_.erase_hold(held);
     return;
   }
+  if (held.is_misplaced) journal_.put_hold(held);
   unreadable_keys_[held.offset.value()] = {held.key, true};
   const std::uint32_t hash = LaneTable::hash_of_key(held.key);
   std::uint32_t lane = lanes_.find(hash, held.key);

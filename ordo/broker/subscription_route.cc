@@ -42,6 +42,7 @@ bool Subscription::route_next(Step& step) {
     Offset next = read_ahead_.empty() ? cursor_.next() : read_ahead_.front()->first_offset;
     if (ORDO_BUG(18)) ++next;
     journal_.acked().add(cursor_, next);
+    if (!unreadable_keys_.empty()) forget_unreadable(cursor_, next, step);
     cursor_ = next;
     return true;
   }
