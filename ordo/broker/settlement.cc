@@ -35,9 +35,15 @@ struct Part {
   std::size_t unseen = 0;
 };
 
+struct Asked {
+  std::vector<AckId> ids;
+  std::size_t unseen = 0;
+};
+
 template <class MakeInput>
-void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& ids,
-            std::size_t unseen, OnSettled&& on_settled, const MakeInput& make_input) {
+void settle(const Hosts& hosts, CursorNumber subscription, const Asked& asked,
+            OnSettled&& on_settled, const MakeInput& make_input) {
+  const std::vector<AckId>& ids = asked.ids;
   std::vector<Part> parts(hosts.size());
   std::size_t part_count = 0;
   for (std::size_t place = 0; place < ids.size(); ++place) {
@@ -47,7 +53,7 @@ void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& 
     if (part.ids.empty()) ++part_count;
     part.ids.push_back(id);
     part.places.push_back(place);
-    if (ids.size() - place <= unseen) ++part.unseen;
+    if (ids.size() - place <= asked.unseen) ++part.unseen;
   }
   std::shared_ptr<Gathering> gathering;
   if (on_settled) {
@@ -75,7 +81,7 @@ void settle(const Hosts& hosts, CursorNumber subscription, std::vector<AckId>&& 
 
 void acknowledge(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                  OnSettled on_settled) {
-  settle(hosts, subscription, std::move(ids), 0, std::move(on_settled),
+  settle(hosts, subscription, {std::move(ids)}, std::move(on_settled),
          [](std::vector<AckId>&& part, std::size_t, bool confirm) -> Input {
            return Acknowledge{{}, confirm, std::move(part)};
          });
@@ -83,7 +89,7 @@ void acknowledge(const Hosts& hosts, CursorNumber subscription, std::vector<AckI
 
 void modify_deadline(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                      std::chrono::nanoseconds deadline, OnSettled on_settled) {
-  settle(hosts, subscription, std::move(ids), 0, std::move(on_settled),
+  settle(hosts, subscription, {std::move(ids)}, std::move(on_settled),
          [deadline](std::vector<AckId>&& part, std::size_t, bool confirm) -> Input {
            return ModifyDeadline{{}, confirm, std::move(part), deadline};
          });
@@ -91,7 +97,7 @@ void modify_deadline(const Hosts& hosts, CursorNumber subscription, std::vector<
 
 void give_back(const Hosts& hosts, CursorNumber subscription, std::vector<AckId> ids,
                std::size_t unseen, OnSettled on_settled) {
-  settle(hosts, subscription, std::move(ids), unseen, std::move(on_settled),
+  settle(hosts, subscription, {std::move(ids), unseen}, std::move(on_settled),
          [](std::vector<AckId>&& part, std::size_t part_unseen, bool confirm) -> Input {
            return ModifyDeadline{{}, confirm, std::move(part), {}, part_unseen};
          });

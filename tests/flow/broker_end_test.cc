@@ -88,7 +88,7 @@ TEST(BrokerEndTest, ChangesOfTheCatalogThatTheStoreHeldUpAreAnsweredAfterTheEnd)
   ASSERT_TRUE(disk.await_write());
   // They wait for the one that is being made, and some need its partitions.
   std::vector<std::unique_ptr<Background>> waiting;
-  const auto behind = [&](auto change) {
+  const auto behind = [&](const auto& change) {
     waiting.push_back(std::make_unique<Background>([change] { EXPECT_FALSE(change()); }));
     testing_support::let_others_fall_asleep();
   };
