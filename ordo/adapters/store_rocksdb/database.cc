@@ -253,20 +253,19 @@ Result<std::optional<StoreRow>> Database::store_row() const {
   return row;
 }
 
-Result<std::size_t> Database::erase_each(rocksdb::ColumnFamilyHandle* family,
-                                         const std::string& begin, const std::string& end,
+Result<std::size_t> Database::erase_each(rocksdb::ColumnFamilyHandle* family, const Rows& which,
                                          rocksdb::WriteBatch& write, std::size_t count_max,
                                          std::string* next) const {
   rocksdb::ReadOptions options = read_options();
-  const rocksdb::Slice limit(end);
+  const rocksdb::Slice limit(which.end);
   options.iterate_upper_bound = &limit;
   const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(options, family));
   std::size_t count = 0;
-  for (rows->Seek(begin); rows->Valid() && count < count_max; rows->Next(), ++count)
+  for (rows->Seek(which.begin); rows->Valid() && count < count_max; rows->Next(), ++count)
     write.Delete(family, rows->key());
   if (!rows->status().ok())
     return error_of(rows->status(), "cannot find the rows of '" + family->GetName() + "' to erase");
-  if (next != nullptr) *next = rows->Valid() ? rows->key().ToString() : end;
+  if (next != nullptr) *next = rows->Valid() ? rows->key().ToString() : which.end;
   return count;
 }
 

@@ -73,11 +73,16 @@ class Database {
   Result<std::optional<CommitChain>> chain() const;
   Result<std::optional<StoreRow>> store_row() const;
 
-  // Adds a deletion to `write` for each row from `begin` to before `end`, at most `count_max`; how
-  // many there were, and in `next` where to go on. One by one: this RocksDB's iterators free memory
-  // twice when a table is damaged and another one has a deleted range.
-  Result<std::size_t> erase_each(rocksdb::ColumnFamilyHandle* family, const std::string& begin,
-                                 const std::string& end, rocksdb::WriteBatch& write,
+  // From `begin` to before `end`.
+  struct Rows {
+    std::string begin;
+    std::string end;
+  };
+  // Adds a deletion to `write` for each of the rows, at most `count_max`; how many there were, and
+  // in `next` where to go on. One by one: this RocksDB's iterators free memory twice when a table
+  // is damaged and another one has a deleted range.
+  Result<std::size_t> erase_each(rocksdb::ColumnFamilyHandle* family, const Rows& which,
+                                 rocksdb::WriteBatch& write,
                                  std::size_t count_max = ~std::size_t{0},
                                  std::string* next = nullptr) const;
 

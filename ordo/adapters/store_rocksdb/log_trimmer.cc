@@ -82,8 +82,8 @@ Result<std::size_t> LogTrimmer::erase_some(const Database& database,
   Reached next = reached;
   for (auto [family, from, to] : {std::tuple(database.index(), &reached.index, &next.index),
                                   std::tuple(database.state(), &reached.state, &next.state)}) {
-    const Result<std::size_t> erased = database.erase_each(family, from->empty() ? begin : *from,
-                                                           end, write, kRowsOfAWrite - count, to);
+    const Result<std::size_t> erased = database.erase_each(
+        family, {from->empty() ? begin : *from, end}, write, kRowsOfAWrite - count, to);
     if (!erased) return erased.error();
     count += *erased;
   }
@@ -106,9 +106,9 @@ Status LogTrimmer::erase_index(const Database& database, const PartitionTable& t
     std::size_t count = kRowsOfAWrite;
     while (count == kRowsOfAWrite) {
       rocksdb::WriteBatch write;
-      const Result<std::size_t> found =
-          database.erase_each(database.index(), index_key(partition, erased),
-                              index_key(partition, below), write, kRowsOfAWrite);
+      const Result<std::size_t> found = database.erase_each(
+          database.index(), {index_key(partition, erased), index_key(partition, below)}, write,
+          kRowsOfAWrite);
       if (!found) return found.error();
       count = *found;
       // If a crash undoes it, it is done again.

@@ -60,7 +60,7 @@ class LogTrimmerTest : public testing::Test {
   std::size_t rows_of(rocksdb::ColumnFamilyHandle* family, PartitionAddress partition) {
     rocksdb::WriteBatch unused;
     const std::string prefix = address_prefix(partition);
-    const auto found = database_->erase_each(family, prefix, end_of_prefix(prefix), unused);
+    const auto found = database_->erase_each(family, {prefix, end_of_prefix(prefix)}, unused);
     EXPECT_TRUE(found);
     return found ? *found : 0;
   }

@@ -155,7 +155,7 @@ class Rebuild {
       found.erase(partition);
       const std::string prefix = address_prefix(partition);
       const Result<std::size_t> erased =
-          database_.erase_each(database_.state(), prefix, end_of_prefix(prefix), write_);
+          database_.erase_each(database_.state(), {prefix, end_of_prefix(prefix)}, write_);
       if (!erased) return erased.error();
     }
     is_fresh_ = salvaged != nullptr;
@@ -165,8 +165,8 @@ class Rebuild {
     }
     // Not all partitions are known. If they are, what the log has of others was erased.
     if (!has_all_meta) add_unknown_partitions(found, *all);
-    const Result<std::size_t> erased = database_.erase_each(database_.index(), std::string(2, '\0'),
-                                                            std::string(64, '\xff'), write_);
+    const Result<std::size_t> erased = database_.erase_each(
+        database_.index(), {std::string(2, '\0'), std::string(64, '\xff')}, write_);
     if (!erased) return erased.error();
     for (auto& [partition, state] : all->partitions)
       rebuild(partition, state, found[partition]);

@@ -155,7 +155,7 @@ void StagedCommit::put(rocksdb::ColumnFamilyHandle* family, std::string key,
 
 void StagedCommit::erase_prefix(rocksdb::ColumnFamilyHandle* family, const std::string& prefix) {
   const std::string end = end_of_prefix(prefix);
-  const Result<std::size_t> erased = database_.erase_each(family, prefix, end, write_);
+  const Result<std::size_t> erased = database_.erase_each(family, {prefix, end}, write_);
   if (!erased && !error_) error_ = erased.error();
   for (auto each = put_keys_.lower_bound({family->GetID(), prefix});
        each != put_keys_.end() && each->first == family->GetID() && each->second < end; ++each)
