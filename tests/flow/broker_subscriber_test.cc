@@ -55,6 +55,20 @@ class BrokerSubscriberTest : public testing::Test {
     handles_.erase(handles_.begin());
     return handle;
   }
+  // Its one handler is at message "0", and "1" of another key waits for it.
+  Result<Subscriber> busy_subscriber(Gates<HandlerAnswer>& gates) {
+    Result<Subscriber> subscriber =
+        rig_.broker().subscribe(kSubscription,
+                                [&gates](const ReceivedMessage& message) {
+                                  return gates.enter(std::stoull(std::string(message.data())));
+                                },
+                                {.handlers = 1});
+    rig_.publish("a", {"0"});
+    EXPECT_TRUE(gates.await(0));
+    rig_.publish("b", {"1"});
+    EXPECT_TRUE(eventually([&] { return subscriber && subscriber->stats().outstanding == 2; }));
+    return subscriber;
+  }
   // Notes messages and keeps their handles for take_handle().
   AsyncHandler keeping() {
     return [this](const ReceivedMessage& message, AckHandle handle) {
@@ -213,17 +227,8 @@ TEST_F(BrokerSubscriberTest, AfterANackNothingBehindItIsHandledBeforeItCameAgain
 TEST_F(BrokerSubscriberTest, ClosingWithDrainHandlesWhatWasDelivered) {
   rig_.create();
   Gates<HandlerAnswer> gates;
-  auto subscriber =
-      rig_.broker().subscribe(kSubscription,
-                              [&](const ReceivedMessage& message) {
-                                return gates.enter(std::stoull(std::string(message.data())));
-                              },
-                              {.handlers = 1});
+  auto subscriber = busy_subscriber(gates);
   ASSERT_TRUE(subscriber);
-  rig_.publish("a", {"0"});
-  ASSERT_TRUE(gates.await(0));
-  rig_.publish("b", {"1"});
-  ASSERT_TRUE(eventually([&] { return subscriber->stats().outstanding == 2; }));
   Background closing([&] { EXPECT_TRUE(subscriber->close(CloseHow::drain, TimePoint::max())); });
   gates.open_all(HandlerAnswer::ack);
   ASSERT_TRUE(closing.finished());
@@ -275,17 +280,8 @@ TEST_F(BrokerSubscriberTest, ADrainHasEndedWhenTheConfirmedAcksAreStoredAndTold)
 TEST_F(BrokerSubscriberTest, ClosingWithNackGivesBackWhatHasNotBegun) {
   rig_.create();
   Gates<HandlerAnswer> gates;
-  auto subscriber =
-      rig_.broker().subscribe(kSubscription,
-                              [&](const ReceivedMessage& message) {
-                                return gates.enter(std::stoull(std::string(message.data())));
-                              },
-                              {.handlers = 1});
+  auto subscriber = busy_subscriber(gates);
   ASSERT_TRUE(subscriber);
-  rig_.publish("a", {"0"});
-  ASSERT_TRUE(gates.await(0));
-  rig_.publish("b", {"1"});
-  ASSERT_TRUE(eventually([&] { return subscriber->stats().outstanding == 2; }));
   Background closing([&] { EXPECT_TRUE(subscriber->close(CloseHow::nack, TimePoint::max())); });
   EXPECT_EQ(rig_.pull_one().data(), "1") << "given back at once";
   gates.open_all(HandlerAnswer::ack);
@@ -299,17 +295,8 @@ TEST_F(BrokerSubscriberTest, WhatAClosingSubscriberGivesBackUnseenIsNoFailedAtte
   config.labels = {{"ordo-failure-policy", "park"}, {"ordo-park-attempts", "5"}};
   rig_.create(config);
   Gates<HandlerAnswer> gates;
-  auto subscriber =
-      rig_.broker().subscribe(kSubscription,
-                              [&](const ReceivedMessage& message) {
-                                return gates.enter(std::stoull(std::string(message.data())));
-                              },
-                              {.handlers = 1});
+  auto subscriber = busy_subscriber(gates);
   ASSERT_TRUE(subscriber);
-  rig_.publish("a", {"0"});
-  ASSERT_TRUE(gates.await(0));
-  rig_.publish("b", {"1"});
-  ASSERT_TRUE(eventually([&] { return subscriber->stats().outstanding == 2; }));
   Background closing([&] { EXPECT_TRUE(subscriber->close(CloseHow::nack, TimePoint::max())); });
   const ReceivedMessage unseen = rig_.pull_one();
   EXPECT_EQ(unseen.data(), "1");
