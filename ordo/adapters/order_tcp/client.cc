@@ -42,7 +42,7 @@ void set_options(int socket, const ClientOptions& options) {
 
 }  // namespace
 
-Client::Client(Descriptor socket, Encoding encoding)
+Client::Client(sockets::Descriptor socket, Encoding encoding)
     : socket_(std::move(socket)),
       encoding_(encoding) {}
 
@@ -58,7 +58,7 @@ Result<Client> Client::connect(const ClientOptions& options) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   int error = 0;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    Descriptor socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, 0));
+    sockets::Descriptor socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, 0));
     if (!socket) {
       error = errno;
       continue;

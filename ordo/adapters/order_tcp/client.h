@@ -21,9 +21,9 @@
 #include <string>
 #include <string_view>
 
-#include "ordo/adapters/order_tcp/descriptor.h"
 #include "ordo/adapters/order_tcp/reply_decoder.h"
 #include "ordo/adapters/order_tcp/wire.h"
+#include "ordo/adapters/sockets/descriptor.h"
 #include "ordo/core/result.h"
 
 namespace ordo::order_tcp {
@@ -61,10 +61,10 @@ class Client {
   int descriptor() const { return socket_.get(); }
 
  private:
-  Client(Descriptor socket, Encoding encoding);
+  Client(sockets::Descriptor socket, Encoding encoding);
   Status read_more();
 
-  Descriptor socket_;
+  sockets::Descriptor socket_;
   Encoding encoding_;
   std::string unsent_;
   std::string bytes_;  // Read, and decoded up to decoded_.

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <functional>
-#include <latch>
 #include <string>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
-#include <boost/asio/post.hpp>
 #include <linux/sockios.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -21,24 +16,12 @@
 namespace ordo::order_tcp {
 namespace {
 
-constexpr std::uint64_t kBellNumber = ~std::uint64_t{0};
-// In a row, before Asio may look at its other work: new connections, the order to stop, timers.
-constexpr int kRoundsMax = 32;
-constexpr auto kRoundsTimeMax = std::chrono::milliseconds(1);
 constexpr int kSettleTurnsMax = 8;  // Of one round: held input goes on in between.
 // Connections of one round do not use up a budget that a flush would give back.
 constexpr std::uint64_t kUnflushedMax = 256;
 constexpr auto kLookAgainTime = std::chrono::milliseconds(2);
 constexpr auto kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
-
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): each thread's own.
-thread_local const Front* this_threads_front = nullptr;
-
-// A number is never used again: the slot in the low half, how often it was used in the high one.
-constexpr std::uint64_t number_of(std::uint32_t generation, std::uint32_t slot) {
-  return std::uint64_t{generation} << 32 | slot;
-}
 
 // Whether the client's side has all that was sent. To close with input unread resets the
 // connection, and what is on its way would be lost.
@@ -51,21 +34,16 @@ bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-Error explain(const char* what) {
-  return {ErrorCode::resource_exhausted,
-          std::string(what) + ": " + std::system_category().message(errno)};
-}
-
 }  // namespace
 
 struct Front::Peer {
-  Peer(Descriptor connected, gateway::ReplyAddress address, Front& front)
+  Peer(sockets::Descriptor connected, gateway::ReplyAddress address, Front& front)
       : socket(std::move(connected)),
         connection(address, front.limits_, front.store_, front.counters_.of_connections) {}
 
   std::uint64_t number() const { return connection.address().connection; }
 
-  Descriptor socket;
+  sockets::Descriptor socket;
   Connection connection;
   std::uint32_t interest = 0;  // What the readiness set reports of it.
   bool is_touched = false;
@@ -81,11 +59,10 @@ Front::Front(std::uint32_t index, const ConnectionLimits& limits,
       limits_(limits),
       connections_now_(connections_now),
       read_buffer_(new char[kReadBytesMax]),
-      work_(boost::asio::make_work_guard(context_)),
-      ready_set_(context_),
-      linger_timer_(context_),
-      look_again_timer_(context_),
-      unread_timer_(context_) {}
+      loop_("ordo-io-" + std::to_string(index), *this),
+      linger_timer_(loop_.context()),
+      look_again_timer_(loop_.context()),
+      unread_timer_(loop_.context()) {}
 
 // NOLINTNEXTLINE(bugprone-exception-escape): without memory to end a thread, the process ends.
 Front::~Front() {
@@ -94,58 +71,17 @@ Front::~Front() {
 
 Status Front::start(gateway::TaskPort& port) {
   port_ = &port;
-  bell_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!bell_) return explain("eventfd");
-  Descriptor set(::epoll_create1(EPOLL_CLOEXEC));
-  if (!set) return explain("epoll_create1");
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLET;  // Rung again is ready again: nobody needs to read it.
-  event.data.u64 = kBellNumber;
-  if (::epoll_ctl(set.get(), EPOLL_CTL_ADD, bell_.get(), &event) != 0) return explain("epoll_ctl");
-  boost::system::error_code error;
-  ready_set_.assign(set.get(), error);
-  if (error) return Error{ErrorCode::resource_exhausted, "epoll: " + error.message()};
-  set.release();
-  thread_ = Thread("ordo-io-" + std::to_string(index_), [this](const std::stop_token&) { run(); });
-  return {};
+  return loop_.start();
 }
 
-void Front::run() {
-  this_threads_front = this;
-  wait_for_ready();
-  context_.run();
-}
-
-// Runs `function` on the thread of the front and waits for it.
-void Front::call(const std::function<void()>& function) {
-  std::latch done(1);
-  boost::asio::post(context_, [&] {
-    function();
-    done.count_down();
-  });
-  done.wait();
-}
-
-void Front::adopt(Descriptor socket) {
+void Front::adopt(sockets::Descriptor socket) {
   counters_.connections.add();
-  if (free_slots_.empty()) {
-    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
-  }
-  const std::uint32_t index = free_slots_.back();
-  free_slots_.pop_back();
-  Slot& slot = slots_[index];
-  const std::uint64_t number = number_of(++slot.generation, index);
-  slot.peer = std::make_unique<Peer>(
-      std::move(socket), gateway::ReplyAddress{.front = index_, .connection = number}, *this);
-  Peer& peer = *slot.peer;
-  ++peer_count_;
+  Peer& peer = peers_.add([&](std::uint64_t number) {
+    return std::make_unique<Peer>(
+        std::move(socket), gateway::ReplyAddress{.front = index_, .connection = number}, *this);
+  });
   if (is_reading_stopped_) peer.connection.stop_input();
-  epoll_event event{};
-  event.data.u64 = number;
-  const int added =
-      ::epoll_ctl(ready_set_.native_handle(), EPOLL_CTL_ADD, peer.socket.get(), &event);
-  if (added != 0) {
+  if (!loop_.watch(peer.socket.get(), peer.number(), 0)) {
     close(peer);
     return;
   }
@@ -153,7 +89,7 @@ void Front::adopt(Descriptor socket) {
 }
 
 void Front::take(gateway::Reply&& reply) noexcept {
-  if (this_threads_front == this) {
+  if (loop_.is_this_thread()) {
     // The id's earlier replies may be there: another thread may have run its partition just before.
     if (has_outbox_.load(std::memory_order_acquire)) take_outbox();
     deliver(reply);
@@ -169,29 +105,21 @@ void Front::take(gateway::Reply&& reply) noexcept {
 }
 
 void Front::announce() noexcept {
-  if (has_outbox_.load() && !is_announced_.exchange(true)) wake();
-}
-
-void Front::wake() {
-  const std::uint64_t one = 1;
-  // Full is rung as well.
-  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof(one));
+  if (has_outbox_.load() && !is_announced_.exchange(true)) loop_.ring();
 }
 
 void Front::stop_reading() {
-  if (!thread_.joinable()) return;
-  call([this] {
+  if (!loop_.is_running()) return;
+  loop_.call([this] {
     is_reading_stopped_ = true;
-    for (Slot& slot : slots_) {
-      if (slot.peer) slot.peer->connection.stop_input();
-    }
+    peers_.for_each([](Peer& peer) { peer.connection.stop_input(); });
     settle_all();
   });
 }
 
 void Front::begin_finish() {
-  if (!thread_.joinable()) return;
-  call([this] {
+  if (!loop_.is_running()) return;
+  loop_.call([this] {
     is_finishing_ = true;
     take_outbox();
     settle_all();
@@ -200,15 +128,14 @@ void Front::begin_finish() {
 }
 
 void Front::wait_until_empty(TimePoint deadline) {
-  if (!thread_.joinable()) return;
+  if (!loop_.is_running()) return;
   std::unique_lock lock(empty_mutex_);
   while (!is_empty_ && !system_clock().wait_until(lock, became_empty_, deadline)) {
   }
 }
 
 void Front::end() {
-  if (!thread_.joinable()) return;
-  call([this] {
+  loop_.end([this] {
     {
       const std::lock_guard lock(outbox_mutex_);
       is_ended_ = true;
@@ -216,42 +143,12 @@ void Front::end() {
       outbox_.clear();
     }
     is_finishing_ = true;
-    for (Slot& slot : slots_) {
-      if (slot.peer) close(*slot.peer);
-    }
-    context_.stop();
+    peers_.for_each([this](Peer& peer) { close(peer); });
   });
-  thread_.join();
 }
 
-void Front::wait_for_ready() {
-  ready_set_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                        [this](const boost::system::error_code& error) {
-                          if (!error) on_ready();
-                        });
-}
-
-void Front::on_ready() {
-  const TimePoint limit = system_clock().now() + kRoundsTimeMax;
-  for (int round = 0; round < kRoundsMax; ++round) {
-    if (round > 0 && system_clock().now() >= limit) break;
-    const int count = ::epoll_wait(ready_set_.native_handle(), events_.data(), kEventsMax, 0);
-    if (count <= 0) break;
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = events_[static_cast<std::size_t>(i)];
-      on_event(event.data.u64, event.events);
-    }
-    finish_round(limit);
-  }
-  wait_for_ready();
-}
-
-void Front::on_event(std::uint64_t number, std::uint32_t events) {
-  if (number == kBellNumber) {
-    take_outbox();
-    return;
-  }
-  Peer* const peer = find(number);
+void Front::on_ready(std::uint64_t number, std::uint32_t events) {
+  Peer* const peer = peers_.find(number);
   if (peer == nullptr) return;
   if ((events & EPOLLOUT) != 0) {
     peer->is_blocked = false;
@@ -306,7 +203,7 @@ void Front::take_outbox() {
 }
 
 void Front::deliver(const gateway::Reply& reply) {
-  Peer* const peer = find(reply.to.connection);
+  Peer* const peer = peers_.find(reply.to.connection);
   if (peer == nullptr) {
     counters_.replies_dropped.add();
     return;
@@ -334,14 +231,14 @@ void Front::finish_round(TimePoint limit) {
     flush_port();
     std::swap(touched_, settling_);
     for (const std::uint64_t number : settling_) {
-      if (Peer* const peer = find(number)) {
+      if (Peer* const peer = peers_.find(number)) {
         peer->is_touched = false;
         settle(*peer);
       }
     }
     settling_.clear();
   }
-  if (!touched_.empty()) wake();
+  if (!touched_.empty()) loop_.ring();
 }
 
 void Front::settle(Peer& peer) {
@@ -396,11 +293,7 @@ void Front::set_interest(Peer& peer) {
   if (peer.is_lingering || peer.connection.wants_input()) interest |= EPOLLIN;
   if (peer.is_blocked) interest |= EPOLLOUT;
   if (interest == peer.interest) return;
-  epoll_event event{};
-  event.events = interest;
-  event.data.u64 = peer.number();
-  const int set = ::epoll_ctl(ready_set_.native_handle(), EPOLL_CTL_MOD, peer.socket.get(), &event);
-  ORDO_CHECK(set == 0);
+  loop_.rewatch(peer.socket.get(), peer.number(), interest);
   peer.interest = interest;
 }
 
@@ -427,9 +320,10 @@ void Front::sweep_lingering() {
   linger_timer_.async_wait([this, now = lingering_](const boost::system::error_code& error) {
     if (error) return;
     for (const std::uint64_t number : now) {
-      if (Peer* const peer = find(number)) close(*peer);
+      if (Peer* const peer = peers_.find(number)) close(*peer);
     }
-    std::erase_if(lingering_, [this](std::uint64_t number) { return find(number) == nullptr; });
+    std::erase_if(lingering_,
+                  [this](std::uint64_t number) { return peers_.find(number) == nullptr; });
     if (!lingering_.empty()) sweep_lingering();
   });
 }
@@ -446,15 +340,15 @@ void Front::watch_unread() {
 
 void Front::sweep_unread() {
   const TimePoint limit = system_clock().now() - limits_.unread_time_max;
-  for (Slot& slot : slots_) {
-    if (!slot.peer || !slot.peer->is_blocked) continue;
-    if (slot.peer->unread_since <= limit) {
+  peers_.for_each([&](Peer& peer) {
+    if (!peer.is_blocked) return;
+    if (peer.unread_since <= limit) {
       counters_.disconnected_unread.add();
-      close(*slot.peer);
+      close(peer);
     } else {
       watch_unread();
     }
-  }
+  });
 }
 
 // Settles all again after a moment: nothing tells when the last byte has been delivered.
@@ -469,14 +363,11 @@ void Front::look_again_soon() {
 }
 
 void Front::settle_all() {
-  for (Slot& slot : slots_) {
-    if (slot.peer) touch(*slot.peer);
-  }
-  finish_round(system_clock().now() + kRoundsTimeMax);
+  peers_.for_each([this](Peer& peer) { touch(peer); });
+  finish_round(system_clock().now() + sockets::IoLoop::kRoundsTimeMax);
 }
 
 void Front::close(Peer& peer) {
-  const auto index = static_cast<std::uint32_t>(peer.number());
   if (is_reading_stopped_) {
     // Read what has come, lest the system reset the connection before its answers are read.
     ::shutdown(peer.socket.get(), SHUT_WR);
@@ -484,24 +375,13 @@ void Front::close(Peer& peer) {
       if (::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0) <= 0) break;
     }
   }
-  Slot& slot = slots_[index];
-  slot.peer.reset();
-  --peer_count_;
-  // A slot whose numbers are used up is used no more.
-  if (slot.generation != ~std::uint32_t{0}) free_slots_.push_back(index);
+  peers_.remove(peer.number());
   connections_now_.fetch_sub(1, std::memory_order_relaxed);
   check_empty();
 }
 
-Front::Peer* Front::find(std::uint64_t number) {
-  const auto index = static_cast<std::uint32_t>(number);
-  if (index >= slots_.size()) return nullptr;
-  const Slot& slot = slots_[index];
-  return slot.generation == number >> 32 ? slot.peer.get() : nullptr;
-}
-
 void Front::check_empty() {
-  if (!is_finishing_ || peer_count_ > 0) return;
+  if (!is_finishing_ || peers_.size() > 0) return;
   const std::lock_guard lock(empty_mutex_);
   is_empty_ = true;
   became_empty_.notify_all();

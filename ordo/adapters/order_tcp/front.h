@@ -1,15 +1,10 @@
 // Front: one I/O thread of the server and its connections.
 //
-// Asio runs the thread: what is posted to it, its timers, and the wait for its connections. Which
-// of them are ready is asked of a set of its own (epoll, level-triggered), which Asio waits for as
-// one descriptor: Asio's own reads cost one more system call each, an attempt that finds nothing or
-// a renewed registration (docs/adr/0014-one-readiness-set-per-io-thread.md).
-//
 // A round: one read of each ready connection, its requests go to the port; a flush of the port at
 // the end, and in between when they are many; one write to each connection that has something to
 // send. Replies that come inside a flush are appended directly, behind what is in the outbox: a
 // partition may change hands, and its replies keep their order. Those of other threads go to the
-// outbox, with one wake-up for many. After a millisecond of rounds Asio gets its turn.
+// outbox, with one wake-up for many.
 //
 // Threads: take() and announce() any thread; those that say so, the thread of the front; the
 //          others by the server's owner.
@@ -17,7 +12,6 @@
 //          which the gateway bounds.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -27,20 +21,18 @@
 #include <mutex>
 #include <vector>
 
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <sys/epoll.h>
 
 #include "ordo/adapters/order_tcp/connection.h"
-#include "ordo/adapters/order_tcp/descriptor.h"
 #include "ordo/adapters/order_tcp/output_buffer.h"
+#include "ordo/adapters/sockets/descriptor.h"
+#include "ordo/adapters/sockets/io_loop.h"
+#include "ordo/adapters/sockets/peer_table.h"
 #include "ordo/core/clock.h"
 #include "ordo/core/counter.h"
 #include "ordo/core/result.h"
 #include "ordo/gateway/ports.h"
-#include "ordo/runtime/threads.h"
 
 namespace ordo::order_tcp {
 
@@ -54,20 +46,23 @@ struct FrontCounters {
   Counter disconnected_unread;
 };
 
-class Front {
+class Front final : private sockets::IoLoop::Owner {
  public:
   // connections_now: of all fronts; adopt() finds itself counted already.
   Front(std::uint32_t index, const ConnectionLimits& limits,
         std::atomic<std::size_t>& connections_now);
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
-  ~Front();
+  ~Front() override;
 
   // Makes the readiness set, then the thread.
   Status start(gateway::TaskPort& port);
 
+  // Runs `function` on the thread of the front and waits for it.
+  void call(const std::function<void()>& function) { loop_.call(function); }
+
   // Takes a connected socket over; on the thread of the front.
-  void adopt(Descriptor socket);
+  void adopt(sockets::Descriptor socket);
 
   // A reply to one of its connections, and the end of a batch of them.
   void take(gateway::Reply&& reply) noexcept;
@@ -82,22 +77,16 @@ class Front {
   // Closes what is left and joins the thread. take() drops from then on.
   void end();
 
-  boost::asio::io_context& context() { return context_; }
+  boost::asio::io_context& context() { return loop_.context(); }
   const FrontCounters& counters() const { return counters_; }
   std::uint64_t dropped_late() const { return dropped_late_.load(std::memory_order_relaxed); }
 
  private:
   struct Peer;
-  struct Slot {
-    std::uint32_t generation = 0;
-    std::unique_ptr<Peer> peer{};
-  };
 
-  void run();
-  void call(const std::function<void()>& function);
-  void wait_for_ready();
-  void on_ready();
-  void on_event(std::uint64_t number, std::uint32_t events);
+  void on_ready(std::uint64_t number, std::uint32_t events) override;
+  void on_bell() override { take_outbox(); }
+  void end_round(TimePoint limit) override { finish_round(limit); }
   void read(Peer& peer);
   void discard(Peer& peer);
   void take_outbox();
@@ -116,12 +105,9 @@ class Front {
   void look_again_soon();
   void settle_all();
   void close(Peer& peer);
-  Peer* find(std::uint64_t number);
-  void wake();
   void check_empty();
 
   static constexpr std::size_t kReadBytesMax = std::size_t{64} * 1024;
-  static constexpr std::size_t kEventsMax = 256;
 
   const std::uint32_t index_;
   const ConnectionLimits& limits_;
@@ -131,15 +117,12 @@ class Front {
   // The thread's own.
   BlockStore store_;
   FrontCounters counters_;
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  std::size_t peer_count_ = 0;
+  sockets::PeerTable<Peer> peers_;
   std::uint64_t requests_flushed_ = 0;  // How many there were when the port was flushed last.
   std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
   std::vector<std::uint64_t> settling_;
   std::vector<std::uint64_t> lingering_;
   std::vector<gateway::Reply> taken_;
-  std::array<epoll_event, kEventsMax> events_{};
   std::unique_ptr<char[]> read_buffer_;
   bool is_reading_stopped_ = false;
   bool is_finishing_ = false;
@@ -158,14 +141,10 @@ class Front {
   std::condition_variable became_empty_;
   bool is_empty_ = false;  // Guarded by empty_mutex_; true only while finishing.
 
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  boost::asio::posix::stream_descriptor ready_set_;
+  sockets::IoLoop loop_;
   boost::asio::steady_timer linger_timer_;
   boost::asio::steady_timer look_again_timer_;
   boost::asio::steady_timer unread_timer_;
-  Descriptor bell_;
-  Thread thread_;
 };
 
 }  // namespace ordo::order_tcp

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ordo::order_tcp {
+namespace ordo::sockets {
 
 class Descriptor {
  public:
@@ -34,4 +34,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace ordo::order_tcp
+}  // namespace ordo::sockets
