@@ -1,0 +1,70 @@
+// Connection: what is known of one client, without its socket: bytes in, handlers called, bytes
+// out, and when to stop reading, and when to close.
+//
+//   Connection connection(context, store, now);
+//   connection.receive(bytes, now);             // what one read brought
+//   connection.fill(now);                       // ... and what is to be sent for it
+//   connection.sent(writev(connection.output()), now);
+//   if (!connection.wants_input()) stop_reading();
+//   if (connection.is_finished()) close();
+//   if (now >= connection.next_deadline()) connection.on_time(now);
+//
+// The first bytes decide: the preface of HTTP/2, or HTTP/1.1.
+//
+// Threads: one owner, its I/O thread. No sockets, no clock.
+// Bounds:  see Limits. Output for the socket is output_pause_bytes and what one frame adds to it;
+//          while it is there no input is wanted.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ordo/adapters/http2/output_queue.h"
+#include "ordo/adapters/http2/session.h"
+#include "ordo/core/clock.h"
+
+namespace ordo::http2 {
+
+class Connection {
+ public:
+  // REQUIRES: what the context refers to, and `store`, outlive this.
+  Connection(SessionContext context, BufferStore& store, TimePoint now);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  void receive(std::string_view bytes, TimePoint now);
+  // The client has closed its side.
+  void end_input(TimePoint now);
+  void fill(TimePoint now);
+  // The first `count` bytes of output() are gone.
+  void sent(std::size_t count, TimePoint now);
+  void on_time(TimePoint now);
+  // Finishes what runs, then ends.
+  void drain(TimePoint now);
+
+  const OutputQueue& output() const { return output_; }
+  bool wants_input() const;
+  bool is_finished() const;
+  // It ends because of what the client did: it may still be sending.
+  bool is_broken() const { return is_dead_ || (session_ && session_->is_broken()); }
+  // Not after it on_time() has something to do; TimePoint::max(): never.
+  TimePoint next_deadline() const;
+  std::size_t open_count() const { return session_ ? session_->open_count() : 0; }
+
+ private:
+  void choose(std::string_view bytes, TimePoint now);
+
+  SessionContext context_;
+  OutputQueue output_;
+  std::unique_ptr<Session> session_;
+  std::string first_bytes_;  // Until they decide.
+  TimePoint opened_at_;
+  TimePoint progress_at_;  // When output was taken last, or began to wait.
+  bool is_draining_ = false;
+  bool is_dead_ = false;  // Nothing can be said any more.
+};
+
+}  // namespace ordo::http2

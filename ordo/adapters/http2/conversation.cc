@@ -1,0 +1,103 @@
+#include "ordo/adapters/http2/conversation.h"
+
+#include <utility>
+
+namespace ordo::http2 {
+namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): each thread's own.
+thread_local const Mailbox* this_threads_mailbox = nullptr;
+
+}  // namespace
+
+void Mailbox::make_this_threads_own() {
+  this_threads_mailbox = this;
+}
+
+bool Mailbox::is_this_threads_own() const {
+  return this_threads_mailbox == this;
+}
+
+void Mailbox::post(Letter&& letter) {
+  if (is_this_threads_own()) {
+    // What another thread said before comes first.
+    if (has_letters_.load(std::memory_order_acquire)) take_all();
+    letter.to->deliver(letter);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return;
+  letters_.push_back(std::move(letter));
+  if (letters_.size() > 1) return;
+  has_letters_.store(true, std::memory_order_release);
+  ring_();
+}
+
+void Mailbox::take_all() {
+  std::vector<Letter> taken = std::move(taken_);
+  {
+    const std::lock_guard lock(mutex_);
+    has_letters_.store(false, std::memory_order_relaxed);
+    std::swap(letters_, taken);
+  }
+  for (Letter& letter : taken)
+    letter.to->deliver(letter);
+  taken.clear();
+  taken_ = std::move(taken);
+}
+
+void Mailbox::close() {
+  std::vector<Letter> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    std::swap(dropped, letters_);
+    has_letters_.store(false, std::memory_order_relaxed);
+  }
+}
+
+Conversation::Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox,
+                           std::size_t queued_bytes_max)
+    : head_(std::move(head)),
+      mailbox_(std::move(mailbox)),
+      queued_bytes_max_(queued_bytes_max) {}
+
+bool Conversation::wants_more() {
+  if (queued_bytes_.load() < queued_bytes_max_) return true;
+  // Whoever makes room after this sees that somebody waits; who did it before is seen here.
+  is_waiting_.store(true);
+  return queued_bytes_.load() < queued_bytes_max_;
+}
+
+bool Conversation::note_sent(std::size_t bytes) {
+  const std::size_t left = queued_bytes_.fetch_sub(bytes) - bytes;
+  return left <= queued_bytes_max_ / 2 && is_waiting_.load() && is_waiting_.exchange(false);
+}
+
+void Conversation::hold_input() {
+  post_letter({.to = shared_from_this(), .kind = Letter::Kind::hold_input});
+}
+
+void Conversation::resume_input() {
+  post_letter({.to = shared_from_this(), .kind = Letter::Kind::resume_input});
+}
+
+void Conversation::post(Part&& part) {
+  queued_bytes_.fetch_add(part.queued_bytes());
+  post_letter({.to = shared_from_this(), .kind = Letter::Kind::part, .part = std::move(part)});
+}
+
+void Conversation::post_letter(Letter&& letter) {
+  if (!is_cancelled()) mailbox_->post(std::move(letter));
+}
+
+void Conversation::deliver(Letter& letter) {
+  if (channel_ == nullptr) return;
+  if (letter.kind == Letter::Kind::part) {
+    channel_->take(std::move(letter.part));
+  } else {
+    channel_->hold_input(letter.kind == Letter::Kind::hold_input);
+  }
+}
+
+}  // namespace ordo::http2

@@ -1,0 +1,318 @@
+#include "ordo/adapters/http2/front.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "ordo/core/check.h"
+
+namespace ordo::http2 {
+namespace {
+
+constexpr int kSettleTurnsMax = 8;  // Of one round: what handlers do in between goes out, too.
+constexpr int kWritesMax = 4;       // To one connection, before the others get their turn.
+constexpr std::size_t kPiecesMax = 64;
+constexpr auto kLingerTime = std::chrono::seconds(1);
+constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
+// Deadlines are not more exact than this, and so many of them are one wake-up.
+constexpr auto kTimerStep = std::chrono::milliseconds(1);
+
+bool would_block(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+std::string address_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "unknown";
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.ss_family == AF_INET6) {
+    const auto& of_six = reinterpret_cast<const sockaddr_in6&>(address);
+    ::inet_ntop(AF_INET6, &of_six.sin6_addr, text.data(), text.size());
+    return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(of_six.sin6_port));
+  }
+  const auto& of_four = reinterpret_cast<const sockaddr_in&>(address);
+  ::inet_ntop(AF_INET, &of_four.sin_addr, text.data(), text.size());
+  return std::string(text.data()) + ":" + std::to_string(ntohs(of_four.sin_port));
+}
+
+}  // namespace
+
+struct Front::Peer {
+  Peer(std::uint64_t given, sockets::Descriptor connected, Front& front)
+      : number(given),
+        socket(std::move(connected)),
+        connection(SessionContext{.limits = front.parts_.limits,
+                                  .routes = front.parts_.routes,
+                                  .budget = front.parts_.budget,
+                                  .counters = front.counters_.of_sessions,
+                                  .mailbox = front.mailbox_,
+                                  .peer = address_of(socket.get()),
+                                  .touch = [this, &front] { front.touch(*this); }},
+                   front.store_, front.now_) {}
+
+  const std::uint64_t number;
+  sockets::Descriptor socket;
+  std::uint32_t interest = 0;  // What the readiness set reports of it.
+  bool is_touched = false;
+  bool is_blocked = false;  // The last write did not take all.
+  bool is_input_ended = false;
+  bool is_lingering = false;  // Said its last word; reads on until the client has ended.
+  TimePoint linger_until = TimePoint::max();
+  TimePoint scheduled = TimePoint::max();  // When it is looked at, at the latest.
+  std::size_t discarded_bytes = 0;
+  Connection connection;  // Last: it goes first, and touches when it does.
+};
+
+Front::Front(std::size_t index, const ServerParts& parts)
+    : parts_(parts),
+      read_buffer_(new char[kReadBytesMax]),
+      now_(system_clock().now()),
+      loop_("ordo-http-" + std::to_string(index), *this),
+      mailbox_(std::make_shared<Mailbox>([this] { loop_.ring(); })),
+      timer_(loop_.context()) {}
+
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory to end a thread, the process ends.
+Front::~Front() {
+  end();
+}
+
+void Front::adopt(sockets::Descriptor socket) {
+  mailbox_->make_this_threads_own();
+  now_ = system_clock().now();
+  counters_.connections.add();
+  Peer& peer = peers_.add([&](std::uint64_t number) {
+    return std::make_unique<Peer>(number, std::move(socket), *this);
+  });
+  if (is_ended_ || !loop_.watch(peer.socket.get(), peer.number, 0)) {
+    close(peer);
+    return;
+  }
+  if (is_draining_) peer.connection.drain(now_);
+  settle(peer);
+}
+
+void Front::begin_drain() {
+  if (!loop_.is_running()) return;
+  call([this] {
+    now_ = system_clock().now();
+    is_draining_ = true;
+    peers_.for_each([this](Peer& peer) {
+      peer.connection.drain(now_);
+      touch(peer);
+    });
+    end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+    check_empty();
+  });
+}
+
+void Front::wait_until_empty(TimePoint deadline) {
+  if (!loop_.is_running()) return;
+  std::unique_lock lock(empty_mutex_);
+  while (!is_empty_ && !system_clock().wait_until(lock, became_empty_, deadline)) {
+  }
+}
+
+void Front::end() {
+  loop_.end([this] {
+    is_ended_ = true;
+    timer_.cancel();
+    peers_.for_each([this](Peer& peer) { close(peer); });
+    mailbox_->close();
+  });
+}
+
+void Front::on_ready(std::uint64_t number, std::uint32_t events) {
+  Peer* const peer = peers_.find(number);
+  if (peer == nullptr) return;
+  if ((events & EPOLLOUT) != 0) {
+    peer->is_blocked = false;
+    touch(*peer);
+  }
+  if ((peer->interest & EPOLLIN) != 0 && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) {
+    peer->is_lingering ? discard(*peer) : read(*peer);
+  } else if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+    close(*peer);
+  }
+}
+
+void Front::on_bell() {
+  now_ = system_clock().now();
+  mailbox_->take_all();
+}
+
+void Front::read(Peer& peer) {
+  if (!peer.connection.wants_input()) return;
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  if (count < 0) {
+    if (!would_block(errno)) close(peer);
+    return;
+  }
+  now_ = system_clock().now();
+  if (count == 0) {
+    peer.is_input_ended = true;
+    peer.connection.end_input(now_);
+  } else {
+    const auto size = static_cast<std::size_t>(count);
+    counters_.bytes_received.add(size);
+    peer.connection.receive({read_buffer_.get(), size}, now_);
+  }
+  touch(peer);
+}
+
+void Front::discard(Peer& peer) {
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  if (count < 0 && would_block(errno)) return;
+  if (count > 0) {
+    const auto size = static_cast<std::size_t>(count);
+    counters_.bytes_received.add(size);
+    peer.discarded_bytes += size;
+  }
+  if (count <= 0 || peer.discarded_bytes > kLingerBytesMax) close(peer);
+}
+
+// Settles all that were touched. Handlers may touch others meanwhile, which get their turn at once,
+// some times and until `limit`.
+void Front::end_round(TimePoint limit) {
+  for (int turn = 0; turn < kSettleTurnsMax && !touched_.empty(); ++turn) {
+    if (turn > 0 && system_clock().now() >= limit) break;
+    std::swap(touched_, settling_);
+    for (const std::uint64_t number : settling_) {
+      if (Peer* const peer = peers_.find(number)) {
+        peer->is_touched = false;
+        settle(*peer);
+      }
+    }
+    settling_.clear();
+  }
+  if (!touched_.empty()) loop_.ring();
+  arm_timer();
+}
+
+void Front::settle(Peer& peer) {
+  if (peer.is_lingering) return;
+  for (int writes = 0; writes < kWritesMax && !peer.is_blocked; ++writes) {
+    peer.connection.fill(now_);
+    if (peer.connection.output().empty()) break;
+    if (!send(peer)) return;
+    if (writes + 1 == kWritesMax) touch(peer);
+  }
+  if (!peer.connection.is_finished()) {
+    set_interest(peer);
+    schedule(peer);
+  } else if (peer.is_input_ended || peer.is_blocked) {
+    close(peer);
+  } else {
+    linger(peer);
+  }
+}
+
+// False: the connection is gone.
+bool Front::send(Peer& peer) {
+  std::array<iovec, kPiecesMax> pieces{};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = peer.connection.output().gather(pieces);
+  const ssize_t count = ::sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL);
+  if (count < 0 && !would_block(errno)) {
+    close(peer);
+    return false;
+  }
+  const std::size_t offered = [&] {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < message.msg_iovlen; ++i)
+      sum += pieces[i].iov_len;
+    return sum;
+  }();
+  const auto size = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  counters_.bytes_sent.add(size);
+  peer.connection.sent(size, now_);
+  peer.is_blocked = size < offered;
+  return true;
+}
+
+void Front::set_interest(Peer& peer) {
+  std::uint32_t interest = 0;
+  const bool wants_input = peer.connection.wants_input() && !peer.is_input_ended;
+  if (peer.is_lingering || wants_input) interest |= EPOLLIN;
+  if (peer.is_blocked) interest |= EPOLLOUT;
+  if (interest == peer.interest) return;
+  loop_.rewatch(peer.socket.get(), peer.number, interest);
+  peer.interest = interest;
+}
+
+void Front::touch(Peer& peer) {
+  if (peer.is_touched) return;
+  peer.is_touched = true;
+  touched_.push_back(peer.number);
+}
+
+// To close at once, with input unread, would make the system reset the connection, and the client
+// might never see the answer that says why.
+void Front::linger(Peer& peer) {
+  ::shutdown(peer.socket.get(), SHUT_WR);
+  peer.is_lingering = true;
+  peer.linger_until = now_ + kLingerTime;
+  set_interest(peer);
+  schedule(peer);
+}
+
+void Front::close(Peer& peer) {
+  deadlines_.erase({peer.scheduled, peer.number});
+  peers_.remove(peer.number);
+  parts_.connections_now.fetch_sub(1, std::memory_order_relaxed);
+  check_empty();
+}
+
+void Front::schedule(Peer& peer) {
+  const TimePoint next = peer.is_lingering ? peer.linger_until : peer.connection.next_deadline();
+  if (next >= peer.scheduled) return;  // When that one comes, it is asked again.
+  if (peer.scheduled != TimePoint::max()) deadlines_.erase({peer.scheduled, peer.number});
+  peer.scheduled = next;
+  deadlines_.emplace(next, peer.number);
+}
+
+void Front::arm_timer() {
+  if (deadlines_.empty() || deadlines_.begin()->first >= armed_for_ || is_ended_) return;
+  armed_for_ = deadlines_.begin()->first;
+  timer_.expires_at(std::max(armed_for_, now_ + kTimerStep));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) on_timer();
+  });
+}
+
+void Front::on_timer() {
+  armed_for_ = TimePoint::max();
+  now_ = system_clock().now();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+    const std::uint64_t number = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    Peer* const peer = peers_.find(number);
+    ORDO_CHECK(peer != nullptr);
+    peer->scheduled = TimePoint::max();
+    if (peer->is_lingering) {
+      close(*peer);
+      continue;
+    }
+    peer->connection.on_time(now_);
+    touch(*peer);
+  }
+  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+}
+
+void Front::check_empty() {
+  if (!is_draining_ || peers_.size() > 0) return;
+  const std::lock_guard lock(empty_mutex_);
+  is_empty_ = true;
+  became_empty_.notify_all();
+}
+
+}  // namespace ordo::http2

@@ -1,0 +1,89 @@
+// Http2Session: HTTP/2 on one connection, by libnghttp2.
+//
+// The library keeps the rules of the protocol: frames, HPACK, flow control, stream states. This
+// adds what it leaves to its user: limits on floods (FrameMeter), windows that open only as
+// handlers take what came, deadlines, keep-alive, and the end: GOAWAY, what runs is finished, then
+// closed.
+//
+// Threads: one owner, its I/O thread.
+// Bounds:  see Limits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "ordo/adapters/http2/frame_meter.h"
+#include "ordo/adapters/http2/session.h"
+
+struct nghttp2_session;
+
+namespace ordo::http2 {
+
+class Http2Stream;
+
+class Http2Session final : public Session {
+ public:
+  // Behind the client's preface.
+  Http2Session(SessionContext& context, TimePoint now);
+  ~Http2Session() override;
+
+  void receive(std::string_view bytes, TimePoint now) override;
+  void end_input(TimePoint now) override;
+  void fill(OutputQueue& output, TimePoint now) override;
+  void on_time(TimePoint now) override;
+  TimePoint next_deadline() const override { return next_deadline_; }
+  void drain(TimePoint now) override;
+
+  bool wants_input() const override { return !is_dead_ && !is_broken_; }
+  bool is_over() const override;
+  bool is_broken() const override { return is_broken_; }
+  std::size_t open_count() const override { return streams_.size(); }
+
+  // For its streams.
+  SessionContext& context() { return context_; }
+  nghttp2_session* library() { return library_.get(); }
+  std::size_t& kept_bytes() { return kept_bytes_; }
+  TimePoint now() const { return now_; }
+  void expect_by(TimePoint deadline);
+  // So many bytes of a stream were taken; the client may send as many more.
+  void consume(std::int32_t stream, std::size_t bytes);
+  // When fill() is over: the stream has room again.
+  void tell_writable_later(std::int32_t stream) { writable_.push_back(stream); }
+
+ private:
+  friend struct Http2Callbacks;
+  struct LibraryDeleter {
+    void operator()(nghttp2_session* session) const;
+  };
+
+  Http2Stream& open(std::int32_t id);
+  void close(Http2Stream& stream);
+  void calm(const char* reason);
+  void break_off(std::uint32_t code);
+  void send_last_goaway();
+  void check_keepalive();
+  TimePoint first_deadline();
+
+  SessionContext& context_;
+  FrameMeter meter_;
+  std::size_t kept_bytes_ = 0;  // Of all streams.
+  std::vector<std::unique_ptr<Http2Stream>> streams_;
+  std::unique_ptr<nghttp2_session, LibraryDeleter> library_;
+  std::vector<std::int32_t> writable_;  // Streams to be told that they have room.
+  OutputQueue* output_ = nullptr;       // During fill().
+  TimePoint now_;
+  TimePoint opened_at_;
+  TimePoint heard_at_;                      // When bytes came last.
+  TimePoint pinged_at_ = TimePoint::max();  // A keep-alive PING has no answer yet.
+  TimePoint in_block_since_ = TimePoint::max();
+  TimePoint goaway_at_ = TimePoint::max();  // When the last GOAWAY goes out, at the latest.
+  TimePoint next_deadline_ = TimePoint::max();
+  bool is_draining_ = false;
+  bool is_broken_ = false;
+  bool is_dead_ = false;  // Nothing can be said any more.
+};
+
+}  // namespace ordo::http2

@@ -1,0 +1,141 @@
+#include "ordo/adapters/http2/server.h"
+
+#include <atomic>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ordo/adapters/http2/front.h"
+#include "ordo/adapters/sockets/deal_out.h"
+#include "ordo/adapters/sockets/descriptor.h"
+#include "ordo/adapters/sockets/listener.h"
+#include "ordo/core/check.h"
+#include "ordo/core/counter.h"
+
+namespace ordo::http2 {
+namespace {
+
+using sockets::Descriptor;
+
+constexpr std::size_t kIoThreadsMax = 64;
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 21\r\n\r\n"
+    "too many connections\n";
+
+Status check_options(const ServerOptions& options) {
+  if (options.io_threads < 1 || options.io_threads > kIoThreadsMax) {
+    return Error{ErrorCode::invalid_argument,
+                 "io_threads is " + std::to_string(options.io_threads) + "; allowed is 1 to 64"};
+  }
+  if (options.connections_max < 1)
+    return Error{ErrorCode::invalid_argument, "connections_max is 0; allowed is 1 or more"};
+  if (options.send_buffer_bytes > std::size_t{1} << 30)
+    return Error{ErrorCode::invalid_argument, "send_buffer_bytes is above 1073741824"};
+  return check(options.limits);
+}
+
+}  // namespace
+
+struct Server::Parts {
+  Parts(ServerOptions given, Routes given_routes)
+      : options(std::move(given)),
+        routes(std::move(given_routes)),
+        budget(options.input_bytes_max) {}
+
+  void welcome(Descriptor socket);
+
+  const ServerOptions options;
+  const Routes routes;
+  InputBudget budget;
+  std::atomic<std::size_t> connections_now{0};
+  SharedCounter refused;
+  std::vector<std::unique_ptr<Front>> fronts;   // Not changed after start().
+  std::unique_ptr<sockets::Listener> listener;  // On the thread of the first front.
+  std::size_t next_front = 0;
+  bool is_started = false;
+  bool is_stopped = false;
+};
+
+void Server::Parts::welcome(Descriptor socket) {
+  if (connections_now.load(std::memory_order_relaxed) >= options.connections_max) {
+    refused.add();
+    sockets::turn_away(socket, kTooMany);
+    return;
+  }
+  connections_now.fetch_add(1, std::memory_order_relaxed);
+  sockets::set_options(socket, options.send_buffer_bytes);
+  sockets::deal_out(fronts, next_front, std::move(socket));
+}
+
+Server::Server(ServerOptions options, Routes routes)
+    : parts_(std::make_unique<Parts>(std::move(options), std::move(routes))) {}
+
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory to end a thread, the process ends.
+Server::~Server() {
+  stop();
+}
+
+Status Server::start() {
+  Parts& parts = *parts_;
+  ORDO_CHECK(!parts.is_started);
+  if (Status good = check_options(parts.options); !good) return good;
+  for (std::size_t i = 0; i < parts.options.io_threads; ++i) {
+    parts.fronts.push_back(std::make_unique<Front>(
+        i, ServerParts{parts.options.limits, parts.routes, parts.budget, parts.connections_now}));
+  }
+  Front& first = *parts.fronts.front();
+  parts.listener = std::make_unique<sockets::Listener>(
+      first.context(), [&parts](Descriptor socket) { parts.welcome(std::move(socket)); });
+  if (Status listening = parts.listener->listen(parts.options.address, parts.options.port);
+      !listening) {
+    return listening;
+  }
+  for (const auto& front : parts.fronts) {
+    if (Status started = front->start(); !started) return started;
+  }
+  parts.is_started = true;
+  first.call([&parts] { parts.listener->start(); });
+  return {};
+}
+
+std::uint16_t Server::port() const {
+  return parts_->listener ? parts_->listener->port() : std::uint16_t{0};
+}
+
+void Server::drain(TimePoint deadline) {
+  Parts& parts = *parts_;
+  if (!parts.is_started || std::exchange(parts.is_stopped, true)) return;
+  parts.fronts.front()->call([&parts] { parts.listener->close(); });
+  if (deadline != TimePoint::min()) {
+    for (const auto& front : parts.fronts)
+      front->begin_drain();
+    for (const auto& front : parts.fronts)
+      front->wait_until_empty(deadline);
+  }
+  for (const auto& front : parts.fronts)
+    front->end();
+}
+
+ServerStats Server::stats() const {
+  ServerStats stats;
+  if (!parts_->is_started) return stats;
+  stats.connections_now = parts_->connections_now.load(std::memory_order_relaxed);
+  stats.connections_refused = parts_->refused.value();
+  stats.accepts_failed = parts_->listener->accepts_failed();
+  stats.input_bytes_now = parts_->budget.used();
+  for (const auto& front : parts_->fronts) {
+    const FrontCounters& counters = front->counters();
+    stats.connections_total += counters.connections.value();
+    stats.bytes_received += counters.bytes_received.value();
+    stats.bytes_sent += counters.bytes_sent.value();
+    stats.calls += counters.of_sessions.calls.value();
+    stats.requests += counters.of_sessions.requests.value();
+    stats.cancelled += counters.of_sessions.cancelled.value();
+    stats.malformed += counters.of_sessions.malformed.value();
+    stats.calmed += counters.of_sessions.calmed.value();
+    stats.timed_out += counters.of_sessions.timed_out.value();
+  }
+  return stats;
+}
+
+}  // namespace ordo::http2
