@@ -53,7 +53,7 @@ class EchoProgram {
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
     unsigned port = 0;
-    ORDO_CHECK(std::fscanf(output_, "%u\n", &port) == 1);
+    ORDO_CHECK(std::fscanf(output_, "%u", &port) == 1);
     port_ = static_cast<std::uint16_t>(port);
   }
   EchoProgram(const EchoProgram&) = delete;

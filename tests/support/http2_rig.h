@@ -272,13 +272,14 @@ class ConnectionRig {
 
   http2::Connection& connection() {
     if (!connection_) {
-      connection_ = std::make_unique<http2::Connection>(http2::SessionContext{.limits = limits,
-                                                                              .routes = routes,
-                                                                              .budget = budget,
-                                                                              .counters = counters,
-                                                                              .mailbox = mailbox,
-                                                                              .peer = "test:1"},
-                                                        store, now);
+      connection_ = std::make_unique<http2::Connection>(
+          http2::SessionContext{.limits = limits,
+                                .routes = routes,
+                                .budget = budget,
+                                .counters = counters,
+                                .mailbox = mailbox,
+                                .peer = std::make_shared<const std::string>("test:1")},
+          store, now);
     }
     return *connection_;
   }

@@ -14,12 +14,12 @@ void Mailbox::make_this_threads_own() {
   this_threads_mailbox = this;
 }
 
-bool Mailbox::is_this_threads_own() const {
-  return this_threads_mailbox == this;
-}
-
 void Mailbox::post(Letter&& letter) {
-  if (is_this_threads_own()) {
+  if (this_threads_mailbox == this) {
+    if (is_taking_) {
+      own_.push_back(std::move(letter));
+      return;
+    }
     // What another thread said before comes first.
     if (has_letters_.load(std::memory_order_acquire)) take_all();
     letter.to->deliver(letter);
@@ -34,16 +34,19 @@ void Mailbox::post(Letter&& letter) {
 }
 
 void Mailbox::take_all() {
-  std::vector<Letter> taken = std::move(taken_);
+  if (std::exchange(is_taking_, true)) return;
   {
     const std::lock_guard lock(mutex_);
     has_letters_.store(false, std::memory_order_relaxed);
-    std::swap(letters_, taken);
+    std::swap(letters_, taken_);
   }
-  for (Letter& letter : taken)
-    letter.to->deliver(letter);
-  taken.clear();
-  taken_ = std::move(taken);
+  while (!taken_.empty()) {
+    for (Letter& letter : taken_)
+      letter.to->deliver(letter);
+    taken_.clear();
+    std::swap(taken_, own_);
+  }
+  is_taking_ = false;
 }
 
 void Mailbox::close() {

@@ -58,7 +58,6 @@ class Mailbox {
 
   // From now on posts of the calling thread are delivered at once.
   void make_this_threads_own();
-  bool is_this_threads_own() const;
 
   void post(Letter&& letter);
   // On the I/O thread.
@@ -72,14 +71,17 @@ class Mailbox {
   std::vector<Letter> letters_;  // Guarded by mutex_.
   bool is_closed_ = false;       // Guarded by mutex_.
   std::atomic<bool> has_letters_{false};
-  std::vector<Letter> taken_;  // The I/O thread's.
+  // The I/O thread's.
+  std::vector<Letter> taken_;
+  std::vector<Letter> own_;  // Posted by handlers while letters are delivered: behind those.
+  bool is_taking_ = false;
 };
 
 struct RequestHead {
   std::string method;  // GET, POST, ...
   std::string path;    // The target, with its query.
   HeaderList headers;  // Names in lower case; those that begin with `:` are not among them.
-  std::string peer;    // Address and port of the client.
+  std::shared_ptr<const std::string> peer;  // Address and port of the client.
 };
 
 class Conversation : public std::enable_shared_from_this<Conversation> {
@@ -92,7 +94,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   const RequestHead& head() const { return head_; }
   std::string_view path() const { return head_.path; }
   const HeaderList& headers() const { return head_.headers; }
-  std::string_view peer() const { return head_.peer; }
+  std::string_view peer() const { return *head_.peer; }
 
   // The client has gone, or its time is over: what is sent is dropped.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }

@@ -50,14 +50,15 @@ struct Front::Peer {
   Peer(std::uint64_t given, sockets::Descriptor connected, Front& front)
       : number(given),
         socket(std::move(connected)),
-        connection(SessionContext{.limits = front.parts_.limits,
-                                  .routes = front.parts_.routes,
-                                  .budget = front.parts_.budget,
-                                  .counters = front.counters_.of_sessions,
-                                  .mailbox = front.mailbox_,
-                                  .peer = address_of(socket.get()),
-                                  .touch = [this, &front] { front.touch(*this); }},
-                   front.store_, front.now_) {}
+        connection(
+            SessionContext{.limits = front.parts_.limits,
+                           .routes = front.parts_.routes,
+                           .budget = front.parts_.budget,
+                           .counters = front.counters_.of_sessions,
+                           .mailbox = front.mailbox_,
+                           .peer = std::make_shared<const std::string>(address_of(socket.get())),
+                           .touch = [this, &front] { front.touch(*this); }},
+            front.store_, front.now_) {}
 
   const std::uint64_t number;
   sockets::Descriptor socket;

@@ -36,6 +36,12 @@ class HeaderList {
       add(header.name, header.value);
   }
 
+  // Room for so many, in so many characters.
+  void reserve(std::size_t count, std::size_t characters) {
+    places_.reserve(count);
+    text_.reserve(characters);
+  }
+
   void add(std::string_view name, std::string_view value) {
     places_.push_back(
         {.name = static_cast<std::uint32_t>(text_.size()),

@@ -24,6 +24,8 @@ bool is_of_connection(std::string_view name) {
 // Headers as the library takes them; the texts have to live until it has been called.
 class Fields {
  public:
+  Fields() { fields_.reserve(kUsual); }
+
   void add(std::string_view name, std::string_view value) {
     // The library takes no const, and does not write.
     fields_.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
@@ -39,6 +41,7 @@ class Fields {
   std::size_t size() const { return fields_.size(); }
 
  private:
+  static constexpr std::size_t kUsual = 8;
   std::vector<nghttp2_nv> fields_;
 };
 
@@ -59,7 +62,11 @@ Http2Stream::Http2Stream(Http2Session& session, std::int32_t id)
     : session_(session),
       id_(id),
       kept_(session.context().limits, session.kept_bytes(), session.context().budget),
-      sent_at_(session.now()) {}
+      sent_at_(session.now()) {
+  constexpr std::size_t kHeadersUsual = 12;
+  constexpr std::size_t kCharactersUsual = 256;
+  head_.headers.reserve(kHeadersUsual, kCharactersUsual);
+}
 
 Http2Stream::~Http2Stream() {
   if (call_) call_->attach(nullptr);
@@ -343,7 +350,7 @@ void Http2Stream::move_to(OutputQueue& output, std::size_t size) {
   output_bytes_ -= size;
   std::size_t done = 0;
   while (size > 0) {
-    Chunk& chunk = output_.front();
+    Chunk& chunk = output_[output_first_];
     const std::size_t count = std::min(size, chunk.size() - output_begin_);
     std::size_t begin = output_begin_;
     std::size_t left = count;
@@ -362,7 +369,15 @@ void Http2Stream::move_to(OutputQueue& output, std::size_t size) {
     if (output_begin_ < chunk.size()) continue;
     done += Chunk::kOwnBytes;
     output_begin_ = 0;
-    output_.pop_front();
+    chunk.slice = {};
+    ++output_first_;
+  }
+  constexpr std::size_t kGoneMax = 64;
+  const bool is_worth_it = output_first_ == output_.size() ||
+                           (output_first_ > kGoneMax && output_first_ > output_.size() / 2);
+  if (is_worth_it) {
+    output_.erase(output_.begin(), output_.begin() + static_cast<std::ptrdiff_t>(output_first_));
+    output_first_ = 0;
   }
   Conversation* const conversation =
       call_ ? static_cast<Conversation*>(call_.get()) : exchange_.get();

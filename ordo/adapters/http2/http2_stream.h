@@ -9,11 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ordo/adapters/http2/call.h"
 #include "ordo/adapters/http2/conversation.h"
@@ -91,8 +91,9 @@ class Http2Stream final : public Channel {
   TimePoint input_deadline_ = TimePoint::max();
   TimePoint sent_at_;  // When output was moved last, or began to wait.
 
-  std::deque<Chunk> output_;
-  std::size_t output_begin_ = 0;  // Of the first chunk, what has been moved.
+  std::vector<Chunk> output_;
+  std::size_t output_first_ = 0;  // The first chunk that has not been moved whole,
+  std::size_t output_begin_ = 0;  // and what of it has been.
   std::size_t output_bytes_ = 0;
   HeaderList trailers_;
   int grpc_status_ = Part::kNoGrpc;

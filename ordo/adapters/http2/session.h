@@ -37,7 +37,7 @@ struct SessionContext {
   InputBudget& budget;
   SessionCounters& counters;
   std::shared_ptr<Mailbox> mailbox;
-  std::string peer{};
+  std::shared_ptr<const std::string> peer = std::make_shared<const std::string>();
   // There is something to send, or to look at: settle the connection soon.
   std::function<void()> touch = [] {};
 };
