@@ -94,6 +94,7 @@ void Http1Session::receive(std::string_view bytes, TimePoint now) {
 void Http1Session::parse(std::string_view bytes) {
   while (!bytes.empty() && !exchange_ && !is_closing_) {
     const bool was_untouched = parser_.is_untouched();
+    const bool was_head = parser_.state() == Http1Parser::State::head;
     const Http1Parser::State state = parser_.feed(bytes);
     if (state == Http1Parser::State::failed) {
       context_.counters.malformed.add();
@@ -103,8 +104,9 @@ void Http1Session::parse(std::string_view bytes) {
     if (state == Http1Parser::State::complete) {
       begin_exchange();
     } else {
-      if (was_untouched && !parser_.is_untouched())
-        input_deadline_ = now_ + context_.limits.request_timeout;
+      const bool is_body_begun = was_head && state == Http1Parser::State::body;
+      const bool is_head_begun = was_untouched && !parser_.is_untouched() && has_served_;
+      if (is_body_begun || is_head_begun) input_deadline_ = now_ + context_.limits.request_timeout;
       if (state == Http1Parser::State::body && bytes.empty() && parser_.take_wish_to_continue())
         say("HTTP/1.1 100 Continue\r\n\r\n");
     }
@@ -114,6 +116,7 @@ void Http1Session::parse(std::string_view bytes) {
 
 void Http1Session::begin_exchange() {
   context_.counters.requests.add();
+  has_served_ = true;
   is_keep_alive_ = parser_.is_keep_alive() && !is_draining_;
   is_answered_ = is_head_said_ = is_chunked_ = false;
   input_deadline_ = TimePoint::max();

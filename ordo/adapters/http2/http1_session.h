@@ -71,6 +71,7 @@ class Http1Session final : public Session, private Channel {
   bool is_head_said_ = false;
   bool is_keep_alive_ = true;
   bool is_answered_ = false;
+  bool has_served_ = false;  // The first head has its time from the beginning on.
   bool is_closing_ = false;
   bool is_broken_ = false;
   bool is_draining_ = false;

@@ -274,6 +274,15 @@ TEST(Http1LimitsTest, AClientThatSaysNothingIsClosed) {
   EXPECT_TRUE(rig.connection().is_finished());
 }
 
+TEST(Http1LimitsTest, AFirstHeadThatStopsHalfWayIs408WithTheHandshakeTimeout) {
+  ConnectionRig rig;
+  rig.give("GET / HT");
+  rig.pass(rig.limits.handshake_timeout - milliseconds(1));
+  EXPECT_EQ(rig.take(), "");
+  rig.pass(milliseconds(1));
+  EXPECT_THAT(rig.take(), StartsWith("HTTP/1.1 408"));
+}
+
 TEST(Http1LimitsTest, AnIdleConnectionIsClosed) {
   ConnectionRig rig;
   add_echo(rig);
