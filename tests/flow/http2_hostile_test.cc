@@ -79,7 +79,9 @@ void survive(EchoProgram& echo, const std::function<void()>& attack) {
   EXPECT_EQ(failed, 0);
   EXPECT_GE(served, 1);
   EXPECT_TRUE(is_served(echo.port()));
-  if (!kIsSanitized) EXPECT_LE(peak, before + kGrowthMax);
+  if (!kIsSanitized) {
+    EXPECT_LE(peak, before + kGrowthMax);
+  }
   EXPECT_NE(echo.end(), "");
 }
 

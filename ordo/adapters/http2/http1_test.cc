@@ -237,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"OtherExpectation", post("expect: miracles\r\n"), "417"},
         Refusal{"HeadTooLong", "GET / HTTP/1.1\r\nx: " + std::string(17'000, 'x') + "\r\n\r\n",
                 "431"}),
-    [](const testing::TestParamInfo<Refusal>& info) { return info.param.name; });
+    [](const testing::TestParamInfo<Refusal>& tested) { return tested.param.name; });
 
 TEST(Http1LimitsTest, ABodyThatGrowsAboveTheLimitInChunksIs413) {
   Limits limits;
