@@ -65,8 +65,7 @@ Part Call::part_with(std::vector<Slice> pieces) {
   if (pieces.empty()) pieces.emplace_back();
   part.body.reserve(pieces.size());
   for (Slice& piece : pieces) {
-    if (part.body.empty() || !piece.bytes.empty())
-      part.body.push_back({.slice = std::move(piece)});
+    if (part.body.empty() || !piece.bytes.empty()) part.body.push_back({.slice = std::move(piece)});
   }
   set_prefix(part.body.front(), is_compressed, size);
   return part;

@@ -37,7 +37,9 @@ std::string address_of(int socket) {
   if (address.ss_family == AF_INET6) {
     const auto& of_six = reinterpret_cast<const sockaddr_in6&>(address);
     ::inet_ntop(AF_INET6, &of_six.sin6_addr, text.data(), text.size());
-    return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(of_six.sin6_port));
+    std::string address_text = "[";
+    address_text.append(text.data()).append("]:");
+    return address_text.append(std::to_string(ntohs(of_six.sin6_port)));
   }
   const auto& of_four = reinterpret_cast<const sockaddr_in&>(address);
   ::inet_ntop(AF_INET, &of_four.sin_addr, text.data(), text.size());

@@ -1,6 +1,7 @@
 #include "ordo/adapters/http2/gzip.h"
 
 #include <algorithm>
+#include <utility>
 #include <zlib.h>
 
 #include "ordo/core/check.h"
@@ -43,7 +44,7 @@ std::string deflated(const std::vector<Slice>& pieces) {
       ORDO_CHECK(::deflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH) != Z_STREAM_ERROR);
     } while (stream.avail_in > 0 || stream.avail_out == 0);
   }
-  text.resize(text.size() - stream.avail_out);
+  text.erase(text.size() - stream.avail_out);
   ::deflateEnd(&stream);
   return text;
 }
@@ -59,14 +60,14 @@ Result<std::string> inflated(std::string_view bytes, std::size_t bytes_max) {
   while (outcome == Z_OK && text.size() <= bytes_max) {
     set_room(stream, text, std::min(kStepBytes, bytes_max + 1 - text.size()));
     outcome = ::inflate(&stream, Z_NO_FLUSH);
-    text.resize(text.size() - stream.avail_out);
+    text.erase(text.size() - stream.avail_out);
   }
   const bool is_all = stream.avail_in == 0;
   ::inflateEnd(&stream);
   if (text.size() > bytes_max) {
-    return Error{ErrorCode::resource_exhausted,
-                 "Received message larger than max (inflated, above " + std::to_string(bytes_max) +
-                     " bytes)"};
+    std::string words = "Received message larger than max (inflated, above ";
+    words.append(std::to_string(bytes_max)).append(" bytes)");
+    return Error{ErrorCode::resource_exhausted, std::move(words)};
   }
   if (outcome != Z_STREAM_END || !is_all)
     return Error{ErrorCode::internal, "a compressed message is not gzip, or is cut short"};

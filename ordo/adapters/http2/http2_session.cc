@@ -42,6 +42,7 @@ struct Http2Callbacks {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static int on_header(nghttp2_session* library, const nghttp2_frame* frame,
                        const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
                        std::size_t value_size, std::uint8_t /*flags*/, void* /*user*/) {
@@ -51,6 +52,7 @@ struct Http2Callbacks {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static int on_data_chunk(nghttp2_session* library, std::uint8_t /*flags*/, std::int32_t id,
                            const std::uint8_t* bytes, std::size_t size, void* user) {
     // Streams that wait do not hold up the others: only the stream's own window stays closed.
@@ -112,6 +114,7 @@ struct Http2Callbacks {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static ssize_t read_data(nghttp2_session* /*library*/, std::int32_t /*id*/,
                            std::uint8_t* /*buffer*/, std::size_t size_max, std::uint32_t* flags,
                            nghttp2_data_source* source, void* user) {
@@ -132,6 +135,7 @@ struct Http2Callbacks {
     return static_cast<ssize_t>(ready.size);
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static int send_data(nghttp2_session* /*library*/, nghttp2_frame* /*frame*/,
                        const std::uint8_t* frame_header, std::size_t size,
                        nghttp2_data_source* source, void* user) {

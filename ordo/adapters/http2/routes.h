@@ -58,6 +58,7 @@ class Routes {
 
  private:
   struct Hash {
+    // NOLINTNEXTLINE(readability-identifier-naming): the standard's name for it.
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
       return std::hash<std::string_view>()(text);
