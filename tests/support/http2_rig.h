@@ -272,9 +272,10 @@ class ConnectionRig {
 
   http2::Connection& connection() {
     if (!connection_) {
+      routes_in_force_.emplace(routes);
       connection_ = std::make_unique<http2::Connection>(
           http2::SessionContext{.limits = limits,
-                                .routes = routes,
+                                .routes = *routes_in_force_,
                                 .budget = budget,
                                 .counters = counters,
                                 .mailbox = mailbox,
@@ -313,6 +314,7 @@ class ConnectionRig {
   TimePoint now{std::chrono::hours(1)};
 
  private:
+  std::optional<http2::RouteSwitch> routes_in_force_;
   std::unique_ptr<http2::Connection> connection_;
 };
 

@@ -39,8 +39,7 @@ namespace ordo::http2 {
 
 class Call final : public Conversation {
  public:
-  Call(RequestHead head, std::shared_ptr<Mailbox> mailbox, std::size_t queued_bytes_max)
-      : Conversation(std::move(head), std::move(mailbox), queued_bytes_max) {}
+  using Conversation::Conversation;
 
   // When the client's patience ends; TimePoint::max() when it has not said. The front itself ends
   // the call then, with DEADLINE_EXCEEDED.

@@ -60,21 +60,34 @@ void Mailbox::close() {
 }
 
 Conversation::Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox,
-                           std::size_t queued_bytes_max)
+                           std::shared_ptr<OutputAccount> account)
     : head_(std::move(head)),
       mailbox_(std::move(mailbox)),
-      queued_bytes_max_(queued_bytes_max) {}
+      account_(std::move(account)) {}
+
+// What was queued and never sent is gone, too.
+Conversation::~Conversation() {
+  account_->remove(queued_bytes_.load(std::memory_order_relaxed));
+}
+
+// Who has something queued is told when that has gone, so nobody waits for others for ever.
+bool Conversation::has_room() const {
+  const std::size_t queued = queued_bytes_.load();
+  return queued == 0 || (queued < account_->stream_bytes_max && !account_->is_full());
+}
 
 bool Conversation::wants_more() {
-  if (queued_bytes_.load() < queued_bytes_max_) return true;
+  if (has_room()) return true;
   // Whoever makes room after this sees that somebody waits; who did it before is seen here.
   is_waiting_.store(true);
-  return queued_bytes_.load() < queued_bytes_max_;
+  return has_room();
 }
 
 bool Conversation::note_sent(std::size_t bytes) {
   const std::size_t left = queued_bytes_.fetch_sub(bytes) - bytes;
-  return left <= queued_bytes_max_ / 2 && is_waiting_.load() && is_waiting_.exchange(false);
+  account_->remove(bytes);
+  return left <= account_->stream_bytes_max / 2 && is_waiting_.load() &&
+         is_waiting_.exchange(false);
 }
 
 void Conversation::hold_input() {
@@ -86,7 +99,10 @@ void Conversation::resume_input() {
 }
 
 void Conversation::post(Part&& part) {
-  queued_bytes_.fetch_add(part.queued_bytes());
+  if (is_cancelled()) return;
+  const std::size_t bytes = part.queued_bytes();
+  queued_bytes_.fetch_add(bytes);
+  account_->add(bytes);
   post_letter({.to = shared_from_this(), .kind = Letter::Kind::part, .part = std::move(part)});
 }
 

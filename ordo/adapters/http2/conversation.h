@@ -6,12 +6,15 @@
 //
 // Channel: the stream or connection that a conversation belongs to, while there is one.
 //
+// OutputAccount: what the conversations of one connection have queued.
+//
 // Backpressure: what was posted and has not been taken by the connection counts as queued. From
-// queued_bytes_max on wants_more() is false, and nothing is taken; at half of it the handler is
-// told that there is room again. One message may lie above the bound.
+// Limits::stream_output_bytes_max on wants_more() is false, and nothing is taken; at half of it the
+// handler is told that there is room again. One message may lie above the bound. While all of a
+// connection have Limits::output_bytes_max queued, each may send only when it has nothing queued.
 //
 // Threads: any thread, but for what says otherwise. No lock is held when handlers are called.
-// Bounds:  see Limits::stream_output_bytes_max; the mailbox holds no more than its conversations.
+// Bounds:  see above; the mailbox holds no more than its conversations.
 #pragma once
 
 #include <atomic>
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "ordo/adapters/http2/header_list.h"
+#include "ordo/adapters/http2/limits.h"
 #include "ordo/adapters/http2/part.h"
 
 namespace ordo::http2 {
@@ -77,6 +81,23 @@ class Mailbox {
   bool is_taking_ = false;
 };
 
+class OutputAccount {
+ public:
+  explicit OutputAccount(const Limits& limits)
+      : stream_bytes_max(limits.stream_output_bytes_max),
+        bytes_max_(limits.output_bytes_max) {}
+
+  void add(std::size_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  void remove(std::size_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  bool is_full() const { return bytes_.load(std::memory_order_relaxed) >= bytes_max_; }
+
+  const std::size_t stream_bytes_max;
+
+ private:
+  const std::size_t bytes_max_;
+  std::atomic<std::size_t> bytes_{0};
+};
+
 struct RequestHead {
   std::string method;  // GET, POST, ...
   std::string path;    // The target, with its query.
@@ -86,10 +107,11 @@ struct RequestHead {
 
 class Conversation : public std::enable_shared_from_this<Conversation> {
  public:
-  Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox, std::size_t queued_bytes_max);
+  Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox,
+               std::shared_ptr<OutputAccount> account);
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
-  virtual ~Conversation() = default;
+  virtual ~Conversation();
 
   const RequestHead& head() const { return head_; }
   std::string_view path() const { return head_.path; }
@@ -98,7 +120,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
 
   // The client has gone, or its time is over: what is sent is dropped.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
-  // False when queued_bytes_max are queued; then the handler is told when there is room.
+  // False when too much is queued; then the handler is told when there is room.
   bool wants_more();
   std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
 
@@ -118,10 +140,11 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
 
  private:
   void post_letter(Letter&& letter);
+  bool has_room() const;
 
   const RequestHead head_;
   const std::shared_ptr<Mailbox> mailbox_;
-  const std::size_t queued_bytes_max_;
+  const std::shared_ptr<OutputAccount> account_;
   std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<bool> is_waiting_{false};  // Somebody was told that there is no room.
   std::atomic<bool> is_cancelled_{false};

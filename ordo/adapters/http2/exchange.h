@@ -42,8 +42,8 @@ struct Response {
 class Exchange final : public Conversation {
  public:
   Exchange(RequestHead head, std::string body, std::shared_ptr<Mailbox> mailbox,
-           std::size_t queued_bytes_max)
-      : Conversation(std::move(head), std::move(mailbox), queued_bytes_max),
+           std::shared_ptr<OutputAccount> account)
+      : Conversation(std::move(head), std::move(mailbox), std::move(account)),
         body_(std::move(body)) {}
 
   std::string_view method() const { return head().method; }

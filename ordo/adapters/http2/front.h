@@ -45,7 +45,7 @@ struct FrontCounters {
 // What all fronts of a server share.
 struct ServerParts {
   const Limits& limits;
-  const Routes& routes;
+  const RouteSwitch& routes;
   InputBudget& budget;
   std::atomic<std::size_t>& connections_now;
 };
@@ -61,7 +61,7 @@ class Front final : private sockets::IoLoop::Owner {
   // Takes a connected socket over, which is counted already; on the thread of the front.
   void adopt(sockets::Descriptor socket);
 
-  // Lets all connections finish what runs; does not wait.
+  // Lets all connections finish what runs; does not wait. Idempotent.
   void begin_drain();
   // Waits until all connections are closed, or until `deadline`.
   void wait_until_empty(TimePoint deadline);

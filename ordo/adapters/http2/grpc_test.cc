@@ -131,6 +131,15 @@ TEST(GrpcTest, AnUnknownMethodIsUnimplementedInOneBlock) {
   EXPECT_EQ(answer.header("grpc-message"), "unknown method /no.Such/Method");
 }
 
+TEST(GrpcTest, AMethodThatIsNotThereYetIsRefusedAsTheRoutesSay) {
+  Http2Rig rig;
+  rig.routes.otherwise({ErrorCode::unavailable, "starting"});
+  const auto id = rig.client.call("/no.Such/Method", framed("x"), true);
+  rig.run();
+  EXPECT_EQ(rig.client.answer(id).header("grpc-status"), "14");
+  EXPECT_EQ(rig.client.answer(id).header("grpc-message"), "starting");
+}
+
 TEST(GrpcTest, AnErrorHasAnEscapedMessageAndDetails) {
   Http2Rig rig;
   rig.routes.unary("/test.Echo/Say", [](const CallPtr& call, std::string_view) {
@@ -412,6 +421,81 @@ TEST(GrpcTest, ASlowReaderIsNotSentMoreThanTheBoundAndTheHandlerIsToldOfRoom) {
   told.call->finish(0);
   rig.run();
   EXPECT_EQ(rig.client.answer(id).messages().size(), static_cast<std::size_t>(sent));
+}
+
+// Goal: many streams of one client that does not read hold no more than the connection may, but for
+// one message each; and it goes on when the client does.
+TEST(GrpcTest, AllStreamsOfASlowReaderTogetherAreBounded) {
+  Limits limits;
+  limits.output_bytes_max = 100'000;
+  Http2Rig rig(limits);
+  std::vector<Told> told(3);
+  for (Told& one : told) {
+    const std::string path = "/test.Echo/Chat" + std::to_string(&one - told.data());
+    rig.routes.streaming(path, [&one](const CallPtr& call) -> std::unique_ptr<CallHandler> {
+      one.call = call;
+      return std::make_unique<Recorder>(one);
+    });
+  }
+  add_echo(rig.routes);
+  rig.client.is_reading = false;
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 3; ++i)
+    ids.push_back(rig.client.call("/test.Echo/Chat" + std::to_string(i), framed("go"), false));
+  rig.run();
+  const Slice message = Slice::of(std::string(10'000, 'm'));
+  int sent = 0;
+  while (told[0].call->send(message)) {
+    ++sent;
+    rig.run();
+    ASSERT_LT(sent, 100);
+  }
+  EXPECT_TRUE(told[1].call->send(message));
+  EXPECT_FALSE(told[1].call->send(message));
+  EXPECT_TRUE(told[2].call->send(message));
+  EXPECT_FALSE(told[2].call->send(message));
+  const auto refused = rig.client.call("/test.Echo/Say", framed("x"), true);
+  rig.run();
+  EXPECT_EQ(rig.client.answer(refused).header("grpc-status"), "14");
+  const auto plain = rig.client.get("/");
+  rig.run();
+  EXPECT_EQ(rig.client.answer(plain).header(":status"), "503");
+
+  for (const std::int32_t id : ids)
+    nghttp2_session_consume(rig.client.session(), id, rig.client.answer(id).body.size());
+  rig.client.is_reading = true;
+  rig.run();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GE(told[static_cast<std::size_t>(i)].writables, 1);
+    EXPECT_TRUE(told[static_cast<std::size_t>(i)].call->send(message));
+  }
+  const auto served = rig.client.call("/test.Echo/Say", framed("x"), true);
+  rig.run();
+  EXPECT_THAT(rig.client.answer(served).messages(), ElementsAre("x"));
+}
+
+// Goal: what was queued for calls that are gone does not count for ever.
+TEST(GrpcTest, WhatAResetCallHadQueuedIsForgotten) {
+  Limits limits;
+  limits.output_bytes_max = 100'000;
+  Http2Rig rig(limits);
+  Told told;
+  add_recorder(rig.routes, told);
+  add_echo(rig.routes);
+  rig.client.is_reading = false;
+  const auto id = rig.client.call("/test.Echo/Chat", framed("go"), false);
+  rig.run();
+  const Slice message = Slice::of(std::string(10'000, 'm'));
+  while (told.call->send(message))
+    rig.run();
+  nghttp2_session_consume(rig.client.session(), id, rig.client.answer(id).body.size());
+  rig.client.is_reading = true;
+  rig.client.reset(id);
+  rig.run();
+  told.call.reset();
+  const auto served = rig.client.call("/test.Echo/Say", framed("x"), true);
+  rig.run();
+  EXPECT_THAT(rig.client.answer(served).messages(), ElementsAre("x"));
 }
 
 TEST(GrpcTest, HeldInputIsNotHandedOverAndTheClientGetsNoRoom) {

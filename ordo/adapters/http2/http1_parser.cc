@@ -83,6 +83,7 @@ void Http1Parser::reset() {
   state_ = State::head;
   raw_.clear();
   head_ = {};
+  authority_.clear();
   body_.clear();
   body_left_ = 0;
   chunk_state_ = ChunkState::size;
@@ -173,7 +174,23 @@ bool Http1Parser::parse_request_line(std::string_view line) {
   is_old_ = version == "HTTP/1.0";
   is_keep_alive_ = !is_old_;
   head_.method = method;
-  head_.path = target;
+  return parse_target(target);
+}
+
+// A path; the whole address, as proxies are sent it; or * for the server itself.
+bool Http1Parser::parse_target(std::string_view target) {
+  constexpr std::string_view kScheme = "http://";
+  if (target.front() == '/' || target == "*") {
+    head_.path = target;
+    return true;
+  }
+  if (lower_case(target.substr(0, kScheme.size())) != kScheme)
+    return fail(400, "not a request line\n");
+  target.remove_prefix(kScheme.size());
+  const std::size_t slash = std::min(target.find('/'), target.size());
+  authority_ = lower_case(target.substr(0, slash));
+  if (authority_.empty()) return fail(400, "not a request line\n");
+  head_.path = slash == target.size() ? "/" : target.substr(slash);
   return true;
 }
 
@@ -217,6 +234,9 @@ bool Http1Parser::check_fields() {
   if (is_chunked_ && is_old_) return fail(400, "Transfer-Encoding in HTTP/1.0\n");
   if (host_count_ > 1 || (host_count_ == 0 && !is_old_))
     return fail(400, "a request has one Host\n");
+  const std::string_view host = head_.headers.find("host").value_or("");
+  if (!authority_.empty() && host_count_ > 0 && lower_case(host) != authority_)
+    return fail(400, "the address and Host differ\n");
   if (body_left_ > limits_.message_bytes_max) return fail(413, "the request's body is too long\n");
   return true;
 }

@@ -64,6 +64,7 @@ class Http1Parser {
   bool take_line(std::string_view& bytes, std::size_t size_max);
   void parse_head();
   bool parse_request_line(std::string_view line);
+  bool parse_target(std::string_view target);
   bool parse_field(std::string_view line);
   bool note_field(std::string_view name, std::string_view value);
   bool check_fields();
@@ -75,6 +76,7 @@ class Http1Parser {
   State state_ = State::head;
   std::string raw_;  // The head, or one line of what stands between chunks.
   RequestHead head_;
+  std::string authority_;  // Of a target that is a whole address.
   KeptBytes body_;
   std::uint64_t body_left_ = 0;
   ChunkState chunk_state_ = ChunkState::size;

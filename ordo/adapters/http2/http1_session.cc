@@ -73,6 +73,7 @@ void append_clean(std::string& text, std::string_view value) {
 
 Http1Session::Http1Session(SessionContext& context, TimePoint opened_at)
     : context_(context),
+      account_(std::make_shared<OutputAccount>(context.limits)),
       parser_(context.limits, kept_bytes_, context.budget),
       now_(opened_at),
       input_deadline_(opened_at + context.limits.handshake_timeout) {}
@@ -123,10 +124,10 @@ void Http1Session::begin_exchange() {
   RequestHead head = parser_.take_head();
   head.peer = context_.peer;
   is_without_body_ = head.method == "HEAD";
-  exchange_ = std::make_shared<Exchange>(std::move(head), parser_.take_body(), context_.mailbox,
-                                         context_.limits.stream_output_bytes_max);
+  exchange_ =
+      std::make_shared<Exchange>(std::move(head), parser_.take_body(), context_.mailbox, account_);
   exchange_->attach(this);
-  context_.routes.serve(exchange_);
+  context_.routes.now().serve(exchange_);
 }
 
 void Http1Session::take(Part&& part) {

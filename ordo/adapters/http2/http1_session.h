@@ -59,6 +59,7 @@ class Http1Session final : public Session, private Channel {
   void say(std::string text);
 
   SessionContext& context_;
+  const std::shared_ptr<OutputAccount> account_;
   std::size_t kept_bytes_ = 0;
   Http1Parser parser_;
   std::string held_;  // Behind the request that is being answered.

@@ -42,6 +42,15 @@ TEST(Http1Test, ARequestGetsItsResponse) {
   EXPECT_EQ(answer_to(kGet), "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nGET /a ");
 }
 
+TEST(Http1Test, ATargetMayBeTheWholeAddress) {
+  const auto answer = [](const std::string& target) {
+    return answer_to("GET " + target + " HTTP/1.1\r\nHost: X:80\r\n\r\n");
+  };
+  EXPECT_THAT(answer("http://x:80/a?b=1"), HasSubstr("GET /a?b=1 "));
+  EXPECT_THAT(answer("HTTP://X:80"), HasSubstr("GET / "));
+  EXPECT_THAT(answer("*"), HasSubstr("GET * "));
+}
+
 TEST(Http1Test, AnySplitOfTheInputMeansTheSame) {
   const std::string requests = std::string(kGet) +
                                "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello" +
@@ -161,6 +170,25 @@ TEST(Http1Test, AHandlerThatThrowsIs500AndWithoutOneItIs404) {
   EXPECT_THAT(empty.take(), StartsWith("HTTP/1.1 404"));
 }
 
+TEST(Http1Test, TheLongestPrefixOfThePathDecidesWhoServes) {
+  ConnectionRig rig;
+  const auto say = [](const char* who) {
+    return [who](const ExchangePtr& exchange) {
+      exchange->respond({.body = Slice::of(std::string(who) + "\n")});
+    };
+  };
+  rig.routes.plain("/v1/", say("first"));
+  rig.routes.plain("/v1/projects/", say("projects"));
+  rig.routes.plain(say("others"));
+  const auto served = [&](const std::string& path) {
+    rig.give("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return rig.take();
+  };
+  EXPECT_THAT(served("/v1/projects/p"), HasSubstr("\r\nprojects\n"));
+  EXPECT_THAT(served("/v1/project"), HasSubstr("\r\nfirst\n"));
+  EXPECT_THAT(served("/v1"), HasSubstr("\r\nothers\n"));
+}
+
 TEST(Http1Test, AHeaderOfAHandlerCannotEndTheHead) {
   ConnectionRig rig;
   rig.routes.plain([](const ExchangePtr& exchange) {
@@ -222,6 +250,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ChunkLongerThanItSays", post("transfer-encoding: chunked\r\n", "3\r\nabcd\r\n"),
                 "400"},
         Refusal{"ChunkLineWithoutCr", post("transfer-encoding: chunked\r\n", "3\nabc\r\n"), "400"},
+        Refusal{"TargetWithoutASlash", "GET a HTTP/1.1\r\nhost: x\r\n\r\n", "400"},
+        Refusal{"TargetOfAProxy", "CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n", "400"},
+        Refusal{"TargetWithoutAHost", "GET http:///a HTTP/1.1\r\nhost: x\r\n\r\n", "400"},
+        Refusal{"TargetAndHostDiffer", "GET http://y/a HTTP/1.1\r\nhost: x\r\n\r\n", "400"},
         Refusal{"FoldedLine", post("x-a: 1\r\n 2\r\n"), "400"},
         Refusal{"SpaceBeforeColon", post("x-a : 1\r\n"), "400"},
         Refusal{"NoColon", post("x-a\r\n"), "400"},

@@ -185,6 +185,7 @@ void Http2Session::LibraryDeleter::operator()(nghttp2_session* session) const {
 Http2Session::Http2Session(SessionContext& context, TimePoint now)
     : context_(context),
       meter_(context.limits),
+      account_(std::make_shared<OutputAccount>(context.limits)),
       now_(now),
       opened_at_(now),
       heard_at_(now) {

@@ -46,6 +46,7 @@ class Http2Session final : public Session {
   SessionContext& context() { return context_; }
   nghttp2_session* library() { return library_.get(); }
   std::size_t& kept_bytes() { return kept_bytes_; }
+  const std::shared_ptr<OutputAccount>& account() const { return account_; }
   TimePoint now() const { return now_; }
   void expect_by(TimePoint deadline);
   // So many bytes of a stream were taken; the client may send as many more.
@@ -69,6 +70,7 @@ class Http2Session final : public Session {
 
   SessionContext& context_;
   FrameMeter meter_;
+  const std::shared_ptr<OutputAccount> account_;
   std::size_t kept_bytes_ = 0;  // Of all streams.
   std::vector<std::unique_ptr<Http2Stream>> streams_;
   std::unique_ptr<nghttp2_session, LibraryDeleter> library_;

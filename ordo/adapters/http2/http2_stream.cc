@@ -15,6 +15,9 @@
 namespace ordo::http2 {
 namespace {
 
+constexpr std::string_view kTooMuchUnread =
+    "too many bytes of answers wait for the client of this connection to take them";
+
 // Those of HTTP/1.1 about the connection: HTTP/2 does not have them.
 bool is_of_connection(std::string_view name) {
   return name == "connection" || name == "transfer-encoding" || name == "keep-alive" ||
@@ -97,6 +100,9 @@ void Http2Stream::end_headers() {
   } else if (header_bytes_ > session_.context().limits.header_bytes_max) {
     session_.context().counters.requests.add();
     refuse(431, "the request's headers are too long\n");
+  } else if (session_.account()->is_full()) {
+    session_.context().counters.requests.add();
+    refuse(503, std::string(kTooMuchUnread) + "\n");
   } else {
     session_.context().counters.requests.add();
   }
@@ -110,9 +116,9 @@ void Http2Stream::begin_call(std::string_view content_type) {
     return refuse(415, "the content-type of a gRPC call is application/grpc\n");
   if (head_.method != "POST") return refuse(405, "the method of a gRPC call is POST\n");
   is_grpc_ = true;
-  call_ = std::make_shared<Call>(std::move(head_), context.mailbox,
-                                 context.limits.stream_output_bytes_max);
+  call_ = std::make_shared<Call>(std::move(head_), context.mailbox, session_.account());
   call_->attach(this);
+  if (session_.account()->is_full()) return fail(ErrorCode::unavailable, kTooMuchUnread);
   if (header_bytes_ > context.limits.header_bytes_max) {
     return fail(ErrorCode::resource_exhausted,
                 "received metadata size exceeds the limit (" + std::to_string(header_bytes_) +
@@ -122,9 +128,12 @@ void Http2Stream::begin_call(std::string_view content_type) {
   if (const char* reason = read_call_headers(*call_))
     return fail(ErrorCode::invalid_argument, reason);
   if (is_output_ended_) return;
-  method_ = context.routes.find(call_->path());
-  if (method_ == nullptr)
-    return fail(ErrorCode::unimplemented, "unknown method " + std::string(call_->path()));
+  const Routes& routes = context.routes.now();
+  method_ = routes.find(call_->path());
+  if (method_ == nullptr) {
+    const Error refusal = routes.refusal_of(call_->path());
+    return fail(refusal.code, refusal.message);
+  }
   if (method_->unary) return;
   input_deadline_ = TimePoint::max();
   try {
@@ -235,9 +244,9 @@ void Http2Stream::finish_input() {
 void Http2Stream::begin_exchange() {
   SessionContext& context = session_.context();
   exchange_ = std::make_shared<Exchange>(std::move(head_), kept_.release(), context.mailbox,
-                                         context.limits.stream_output_bytes_max);
+                                         session_.account());
   exchange_->attach(this);
-  context.routes.serve(exchange_);
+  context.routes.now().serve(exchange_);
 }
 
 void Http2Stream::hold_input(bool is_held) {

@@ -33,6 +33,7 @@ Status check(const Limits& limits) {
       {"stream_window_bytes", limits.stream_window_bytes, 1'024, kWindowMax},
       {"connection_window_bytes", limits.connection_window_bytes, 65'535, kWindowMax},
       {"stream_output_bytes_max", limits.stream_output_bytes_max, 1, kBytesMax},
+      {"output_bytes_max", limits.output_bytes_max, 1, kBytesMax},
       {"output_pause_bytes", limits.output_pause_bytes, 1, kBytesMax},
       {"input_bytes_max", limits.input_bytes_max, 1, kBytesMax},
       {"resets_burst", limits.resets_burst, 1, kCountMax},

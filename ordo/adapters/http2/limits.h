@@ -29,6 +29,7 @@ struct Limits {
   std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;   // Sent before we took any.
   std::uint32_t connection_window_bytes = std::uint32_t{4} << 20;  // Likewise, of all streams.
   std::size_t stream_output_bytes_max = std::size_t{1} << 20;      // Queued; one message beyond it.
+  std::size_t output_bytes_max = std::size_t{64} << 20;            // Queued for all streams.
   std::size_t output_pause_bytes = std::size_t{256} * 1024;        // For the socket; no input then.
   std::size_t input_bytes_max = std::size_t{64} << 20;             // Of incomplete messages.
 

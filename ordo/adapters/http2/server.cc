@@ -45,7 +45,7 @@ struct Server::Parts {
   void welcome(Descriptor socket);
 
   const ServerOptions options;
-  const Routes routes;
+  RouteSwitch routes;
   InputBudget budget;
   std::atomic<std::size_t> connections_now{0};
   SharedCounter refused;
@@ -53,6 +53,7 @@ struct Server::Parts {
   std::unique_ptr<sockets::Listener> listener;  // On the thread of the first front.
   std::size_t next_front = 0;
   bool is_started = false;
+  bool is_draining = false;
   bool is_stopped = false;
 };
 
@@ -102,13 +103,25 @@ std::uint16_t Server::port() const {
   return parts_->listener ? parts_->listener->port() : std::uint16_t{0};
 }
 
+void Server::change_routes(Routes routes) {
+  parts_->routes.change(std::move(routes));
+}
+
+void Server::begin_drain() {
+  Parts& parts = *parts_;
+  if (!parts.is_started || std::exchange(parts.is_draining, true)) return;
+  parts.fronts.front()->call([&parts] { parts.listener->close(); });
+  for (const auto& front : parts.fronts)
+    front->begin_drain();
+}
+
 void Server::drain(TimePoint deadline) {
   Parts& parts = *parts_;
   if (!parts.is_started || std::exchange(parts.is_stopped, true)) return;
-  parts.fronts.front()->call([&parts] { parts.listener->close(); });
-  if (deadline != TimePoint::min()) {
-    for (const auto& front : parts.fronts)
-      front->begin_drain();
+  if (deadline == TimePoint::min()) {
+    parts.fronts.front()->call([&parts] { parts.listener->close(); });
+  } else {
+    begin_drain();
     for (const auto& front : parts.fronts)
       front->wait_until_empty(deadline);
   }

@@ -69,9 +69,13 @@ class Server {
   // The port it listens on; 0 before start().
   std::uint16_t port() const;
 
-  // Accepts no more, tells all clients to go (GOAWAY), finishes the calls and requests that run,
-  // until `deadline`; then stop(). Calls that would run for ever have to be finished by who serves
-  // them. Idempotent.
+  // From now on new calls and requests are served by these. REQUIRES: one thread at a time.
+  void change_routes(Routes routes);
+
+  // Accepts no more and tells all clients to go (GOAWAY); does not wait. Idempotent.
+  void begin_drain();
+  // begin_drain(), and finishes the calls and requests that run, until `deadline`; then stop().
+  // Calls that would run for ever have to be finished by who serves them. Idempotent.
   void drain(TimePoint deadline);
   // Closes all connections, whose calls are cancelled, and ends the threads. Idempotent.
   void stop() { drain(TimePoint::min()); }

@@ -196,6 +196,38 @@ TEST_F(Http2ServerTest, ADrainFinishesWhatRunsAndAcceptsNoMore) {
   EXPECT_FALSE(is_served(port()));
 }
 
+// Goal: a program that ends has its say between the notice to its clients and their end.
+TEST_F(Http2ServerTest, ADrainMayBeginBeforeItIsWaitedFor) {
+  start();
+  SocketClient client(port());
+  const auto id = client.http2().call("/test.Echo/Wait", "", false);
+  client.run_until([&] { return waiting_.count() == 1; });
+  server_->begin_drain();
+  server_->begin_drain();
+  EXPECT_FALSE(is_served(port()));
+  EXPECT_TRUE(client.run_until([&] { return client.http2().goaway_count() == 2; }));
+  waiting_.finish_all(14);
+  EXPECT_TRUE(client.finish(id));
+  server_->drain(system_clock().now() + seconds(60));
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(Http2ServerTest, RoutesMayBeChangedWhileTheyAreUsed) {
+  Routes starting;
+  starting.otherwise({ErrorCode::unavailable, "starting"});
+  Server server({}, std::move(starting));
+  ASSERT_TRUE(server.start());
+  SocketClient client(server.port());
+  const auto early = client.http2().call("/test.Echo/Say", framed("early"), true);
+  ASSERT_TRUE(client.finish(early));
+  EXPECT_EQ(client.http2().answer(early).header("grpc-status"), "14");
+  server.change_routes(routes_with(waiting_));
+  const auto late = client.http2().call("/test.Echo/Say", framed("late"), true);
+  ASSERT_TRUE(client.finish(late));
+  EXPECT_THAT(client.http2().answer(late).messages(), testing::ElementsAre("late"));
+  server.stop();
+}
+
 TEST_F(Http2ServerTest, AStopCancelsWhatRuns) {
   start();
   SocketClient client(port());

@@ -33,7 +33,7 @@ struct SessionCounters {
 
 struct SessionContext {
   const Limits& limits;
-  const Routes& routes;
+  const RouteSwitch& routes;
   InputBudget& budget;
   SessionCounters& counters;
   std::shared_ptr<Mailbox> mailbox;
