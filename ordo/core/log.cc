@@ -1,13 +1,20 @@
 #include "ordo/core/log.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <ctime>
 #include <unistd.h>
 #include <utility>
 
 #include "ordo/core/check.h"
+#include "ordo/core/utf8.h"
 
 namespace ordo {
 namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): of the whole process.
+std::atomic<LogFormat> log_format{LogFormat::text};
 
 void append_escaped(std::string& out, unsigned char byte) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -57,8 +64,41 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
   return out;
 }
 
+void set_log_format(LogFormat format) {
+  log_format.store(format, std::memory_order_relaxed);
+}
+
+std::string json_log_line(std::string_view text, WallTime time) {
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch();
+  const auto seconds = static_cast<std::time_t>(milliseconds.count() / 1000);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char digits[32];
+  const std::size_t size = std::strftime(digits, sizeof(digits), "%Y-%m-%dT%H:%M:%S", &parts);
+  char fraction[8];
+  std::snprintf(fraction, sizeof(fraction), ".%03dZ",
+                static_cast<int>(milliseconds.count() % 1000));
+  std::string line = "{\"time\":\"";
+  line.append(digits, size).append(fraction).append("\",\"message\":\"");
+  const std::string shown = printable(text);
+  const bool is_text = is_utf8(shown);  // Otherwise its bytes are shown, as control characters are.
+  for (const char character : shown) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (character == '"' || character == '\\') line += '\\';
+    if (is_text || byte < 0x80) {
+      line += character;
+    } else {
+      line += '\\';
+      append_escaped(line, byte);
+    }
+  }
+  return line.append("\"}");
+}
+
 void log_line(std::string_view text) {
-  const std::string line = printable(text) + '\n';
+  const bool is_json = log_format.load(std::memory_order_relaxed) == LogFormat::json;
+  const std::string line =
+      (is_json ? json_log_line(text, system_clock().wall_now()) : printable(text)) + '\n';
   std::string_view left = line;
   while (!left.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());

@@ -6,6 +6,10 @@
 //     log_line("handler failed: " + reason + " (" + std::to_string(*suppressed) + " more)");
 //   }
 //
+// A service says set_log_format(LogFormat::json) at its start, and each line is a JSON object:
+//
+//   {"time":"2026-11-15T20:50:25.120Z","message":"ordo: stopping"}
+//
 // Threads: any thread may call anything here; lines do not mix.
 // Bounds:  a line is cut after kLogLineBytesMax bytes, and says so.
 // Cost:    one write call per line; allow() is a short lock.
@@ -28,6 +32,14 @@ inline constexpr std::size_t kLogLineBytesMax = 4000;  // Pipes keep writes up t
 // Writes `text` and a newline to standard error. What a terminal would act on is escaped, so that
 // text from users and peers cannot forge a line or move the cursor.
 void log_line(std::string_view text);
+
+enum class LogFormat : std::uint8_t { text, json };
+
+// Of all lines of this process from now on.
+void set_log_format(LogFormat format);
+
+// `text` as a line of that form at that time, without its newline.
+std::string json_log_line(std::string_view text, WallTime time);
 
 // `text` with control characters as \n, \t, \r or \xNN, and cut after `bytes_max` bytes of the
 // original with a note of how many were left out.

@@ -47,6 +47,16 @@ TEST(LogTest, ALineTooLongIsCutAndSaysSo) {
   EXPECT_EQ(printable("abc", 3), "abc");
 }
 
+TEST(LogTest, AJsonLineIsOneObjectWhateverTheTextIs) {
+  const WallTime time{std::chrono::milliseconds(1'763'239'825'007)};
+  EXPECT_EQ(json_log_line("a \"b\"\n\\c", time),
+            R"({"time":"2025-11-15T20:50:25.007Z","message":"a \"b\"\\n\\c"})");
+  EXPECT_EQ(json_log_line("caf\xc3\xa9", time),
+            "{\"time\":\"2025-11-15T20:50:25.007Z\",\"message\":\"caf\xc3\xa9\"}");
+  EXPECT_EQ(json_log_line("\xff", time),
+            R"({"time":"2025-11-15T20:50:25.007Z","message":"\\xff"})");
+}
+
 TEST(RateLimitTest, OnePassesPerIntervalAndTheOthersAreCounted) {
   ManualClock clock;
   RateLimit limit(clock, 1s);

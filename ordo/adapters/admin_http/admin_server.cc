@@ -9,6 +9,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
+#include "ordo/core/host_check.h"
 #include "ordo/core/log.h"
 #include "ordo/runtime/threads.h"
 
@@ -20,21 +21,6 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 using Tcp = asio::ip::tcp;
-
-// Without its port, if it has one.
-std::string_view host_name(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
-  return host.substr(0, host.find(':'));
-}
-
-bool is_host_allowed(std::string_view host) {
-  std::string_view name = host_name(host);
-  if (name.empty() || name == "localhost") return true;
-  if (name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
-  error_code error;
-  asio::ip::make_address(std::string(name), error);
-  return !error;
-}
 
 http::response<http::string_body> response_of(AdminReply reply, unsigned version, bool keep) {
   http::response<http::string_body> response(static_cast<http::status>(reply.status), version);
@@ -110,7 +96,7 @@ class AdminServer::Service {
   void greet(Tcp::socket socket);
 
   AdminReply answer(http::verb method, std::string_view host, std::string_view target) const {
-    if (!is_host_allowed(host)) {
+    if (!is_own_host(host)) {
       return {.status = 421, .body = "this server answers to its address and to localhost only\n"};
     }
     if (method != http::verb::get && method != http::verb::head) {
