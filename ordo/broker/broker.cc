@@ -109,6 +109,7 @@ Result<std::unique_ptr<Broker>> Broker::open(std::unique_ptr<broker::Store> stor
   broker::CatalogOptions catalog_options;
   catalog_options.ack_deadline_min = options.ack_deadline_min;
   catalog_options.partitions_max = options.partitions_max;
+  catalog_options.ordered_window = options.ordered_window;
   Result<Catalog::Start> start = Catalog::recover(*recovered, catalog_options);
   if (!start) return std::move(start).error();
   auto core = std::make_shared<BrokerCore>(std::move(store), options, std::move(start->catalog));
@@ -348,6 +349,14 @@ Result<BusStats> Broker::live_stats(const std::string& topic) {
 
 BrokerStats Broker::stats() {
   return core_->stats();
+}
+
+std::vector<std::string> Broker::topic_names() {
+  return core_->topic_names();
+}
+
+std::vector<broker::SubscriptionConfig> Broker::subscription_configs() {
+  return core_->subscription_configs();
 }
 
 }  // namespace ordo

@@ -189,6 +189,9 @@ class Broker {
   // Summed over the partitions.
   Result<broker::SubscriptionStats> subscription_stats(const std::string& subscription);
   Result<BusStats> live_stats(const std::string& topic);
+  // All there are, of every project, sorted by name. They do not wait.
+  std::vector<std::string> topic_names();
+  std::vector<broker::SubscriptionConfig> subscription_configs();
   BrokerStats stats();
 
  private:

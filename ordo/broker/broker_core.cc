@@ -239,4 +239,22 @@ BrokerStats BrokerCore::stats() {
   return stats;
 }
 
+std::vector<std::string> BrokerCore::topic_names() const {
+  std::vector<std::string> names;
+  for (const Directory::Topic& topic : directory_.topics())
+    names.push_back(topic->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<SubscriptionConfig> BrokerCore::subscription_configs() const {
+  std::vector<SubscriptionConfig> configs;
+  for (const Directory::Subscription& subscription : directory_.subscriptions())
+    configs.push_back(subscription->config);
+  std::sort(
+      configs.begin(), configs.end(),
+      [](const SubscriptionConfig& a, const SubscriptionConfig& b) { return a.name < b.name; });
+  return configs;
+}
+
 }  // namespace ordo::broker

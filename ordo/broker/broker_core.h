@@ -51,6 +51,8 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
                                                       ConsumerEvents events);
 
   BrokerStats stats();
+  std::vector<std::string> topic_names() const;
+  std::vector<SubscriptionConfig> subscription_configs() const;
 
   CatalogDesk& desk() { return desk_; }
   Clock& clock() const { return switchboard_.clock(); }

@@ -29,6 +29,8 @@ Status check_options(const BrokerOptions& options) {
     return status;
   if (Status status = check_range(options.live_bytes_max, "live_bytes_max", 1, kTerabyte); !status)
     return status;
+  if (Status status = check_range(options.ordered_window, "ordered_window", 1, 1'000); !status)
+    return status;
   if (options.ack_deadline_min < std::chrono::seconds(1) ||
       options.ack_deadline_min > std::chrono::seconds(600))
     return Error{ErrorCode::invalid_argument,

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "ordo/broker/partition.h"
@@ -32,6 +33,8 @@ struct BrokerOptions {
   std::size_t live_bytes_max = 16u << 20;         // Of a topic, waiting for live subscriptions.
 
   std::chrono::nanoseconds ack_deadline_min = std::chrono::seconds(1);
+  // Messages of a key in flight, of a new subscription whose labels do not say; 1 to 1,000.
+  std::uint32_t ordered_window = 1;
 
   // Told, once each, of damage (data_loss) and of a store that takes nothing any more. Called by a
   // thread of the broker; must be short.

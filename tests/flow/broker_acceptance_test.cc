@@ -119,6 +119,33 @@ TEST_P(BrokerAcceptance, TwoSubscriptionsGetEverythingInOrderIndependently) {
   EXPECT_THAT(rig_.drain(other), ElementsAre("1", "2", "3"));
 }
 
+TEST_P(BrokerAcceptance, TopicsAndSubscriptionsOfAllProjectsAreThereByName) {
+  Broker& broker = rig_.broker();
+  for (const char* project : {"b", "a"}) {
+    const std::string of = std::string("projects/") + project;
+    ASSERT_TRUE(broker.create_topic({.name = of + "/topics/ttt"}));
+    ASSERT_TRUE(broker.create_subscription(
+        {.name = of + "/subscriptions/sss", .topic = of + "/topics/ttt"}));
+  }
+  EXPECT_THAT(broker.topic_names(), ElementsAre("projects/a/topics/ttt", "projects/b/topics/ttt"));
+  const std::vector<broker::SubscriptionConfig> all = broker.subscription_configs();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "projects/a/subscriptions/sss");
+  EXPECT_EQ(all[0].topic, "projects/a/topics/ttt");
+  EXPECT_EQ(all[1].name, "projects/b/subscriptions/sss");
+}
+
+TEST_P(BrokerAcceptance, AWindowMayBeSetForAllSubscriptionsThatDoNotSay) {
+  BrokerOptions options;
+  options.ordered_window = 3;
+  BrokerRig rig(GetParam(), options);
+  rig.create();
+  EXPECT_EQ(rig.broker().get_subscription(kSubscription)->ordered_window, 3u);
+  options.ordered_window = 0;
+  EXPECT_EQ(check_options(options).error().message,
+            "ordered_window is 0; it must be between 1 and 1000.");
+}
+
 TEST_P(BrokerAcceptance, TwentyMessagesOverFiveKeysThroughABatchingPublisherGetTwentyIds) {
   rig_.create();
   auto publisher = rig_.broker().publisher(kTopic, {.batch_messages_max = 3});
