@@ -6,9 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ordo/app/command_examples.h"
 #include "ordo/app/completion.h"
 #include "ordo/app/join.h"
 #include "ordo/app/option_values.h"
+#include "ordo/app/serve_options.h"
 #include "ordo/app/settings.h"
 #include "ordo/app/version.h"
 #include "ordo/core/nearest.h"
@@ -18,80 +20,8 @@ namespace {
 
 constexpr std::uint64_t kWorkersMax = 4096;
 
-constexpr const char* kMapExamples = R"(
-COMMAND runs once for each line of standard input, without a shell. In its arguments {} is the
-line, {#} the number of the job and {%} its slot (1 to the number of workers); without any of
-them the line becomes the last argument. Outputs appear whole and in the order of the input.
-
-Examples:
-  ls *.png | ordo map -j8 -- convert {} {}.webp
-      eight at a time, progress and messages in the order of the files
-  ordo map --key 1 --retries 2 --timeout 30s --dlq failed.jsonl -- ./apply < events.txt
-      events of one user (field 1) in turn, users side by side; what fails for good is kept
-  ordo map --server -j4 --joblog jobs.log --resume -o out.txt -- ./model < lines.txt
-      four copies of ./model answer line by line; after a crash run it again to continue
-
-Exit status:
-  0 to 100  the number of jobs that failed        127  COMMAND does not exist
-  101       more than 100 jobs failed             130  stopped by SIGINT (143: by SIGTERM)
-  126       COMMAND may not be executed           141  the reader of the output went away
-  255       another error, wrong usage included
-)";
-
-constexpr const char* kGatewayExamples = R"(
-Each setting may also come from the environment (ORDO_GATEWAY_BUDGET=64) or from the table
-[gateway] of the configuration (budget = 64); a flag beats the environment, which beats the file.
-The file, --config or ordo.toml where it exists, also has the routes and the risk limits; SIGHUP
-reads those again. SIGTERM and Ctrl-C finish what was admitted; a second one does not wait for it.
-
-Examples:
-  ordo gateway
-  printf 'r1 42 NEW ACME BUY 10 99.5\nr2 42 CANCEL\n' | nc -N 127.0.0.1 7070
-      an order and its end, answered in that order
-  ordo gateway --config gateway.toml --check
-      say what is wrong with the configuration, and do nothing else
-
-Exit status:
-  0  stopped, and everything admitted was answered      1  stopped, and the rest was listed
-  255  another error, wrong usage included
-)";
-
-constexpr const char* kClientExamples = R"(
-Each line of standard input is '<correlation-id> <payload>'; its number is its request id. The
-replies go to standard output as they come: those of one correlation id in order.
-
-Examples:
-  printf '42 NEW ACME BUY 10 99.5\n42 STATUS\n' | ordo gateway-client
-  printf '0 QUOTE ACME 10\n' | ordo gateway-client --binary --connect 127.0.0.1:7070
-  ordo gateway-client --raw < requests.txt
-      the lines are sent as they are, request ids and all
-
-Exit status:
-  0  every reply was OK      1  some were REJ, or missing      255  another error
-)";
-
-constexpr const char* kExamples = R"(
-Examples:
-  seq 10 | ordo map -j4 -- sh -c 'sleep 0.$1; echo $1' sh
-  ordo gateway --listen 127.0.0.1:7070
-  ordo map --help
-  source <(ordo completion bash)
-)";
-
-constexpr const char* kStoreExamples = R"(
-The broker that uses DIRECTORY must be stopped.
-
-Examples:
-  ordo doctor /var/lib/ordo
-  ordo repair /var/lib/ordo --accept-loss
-      only when doctor told what is missing and there is no better copy; make a copy first
-
-Exit status:
-  0  healthy, or repaired      1  damaged, and the damage was named      255  another error
-)";
-
-const std::vector<std::string> kCommands = {"map",    "gateway", "gateway-client",
-                                            "doctor", "repair",  "completion"};
+const std::vector<std::string> kCommands = {"serve",  "map",    "gateway",   "gateway-client",
+                                            "doctor", "repair", "completion"};
 
 // The options as typed; build_map() turns them into MapOptions.
 struct Typed {
@@ -193,31 +123,30 @@ void add_record_options(CLI::App& map, Typed& typed) {
       ->group(group);
 }
 
-void add_gateway_options(CLI::App& gateway, GatewayWords& words) {
-  for (const SettingRule& rule : gateway_rules()) {
+// A command that has settings: a flag for each, --config and --check.
+void add_setting_options(CLI::App& command, const std::vector<SettingRule>& rules,
+                         const std::string& config_help, CommandWords& words) {
+  for (const SettingRule& rule : rules) {
     const bool is_switch = rule.type.empty();
     const std::string help = rule.help + (is_switch ? "" : " (default " + rule.initial + ")");
     if (is_switch) {
-      gateway.add_flag(flag_of(rule.name), help);
+      command.add_flag(flag_of(rule.name), help);
     } else {
-      gateway.add_option(flag_of(rule.name), help)->type_name(rule.type);
+      command.add_option(flag_of(rule.name), help)->type_name(rule.type);
     }
   }
-  const std::string no_admin = "No HTTP server; as --admin off";
-  gateway.add_flag("--no-admin", no_admin);
-  gateway.add_option("--config", words.config, "Settings, routes and risk limits")
-      ->type_name("FILE");
-  gateway.add_flag("--check", words.check_only, "Say whether all settings are good, and exit");
+  command.add_option("--config", words.config, config_help)->type_name("FILE");
+  command.add_flag("--check", words.check_only, "Say whether all settings are good, and exit");
 }
 
 // The settings that were typed.
-void keep_gateway_flags(const CLI::App& gateway, GatewayWords& words) {
-  for (const SettingRule& rule : gateway_rules()) {
-    const CLI::Option* option = gateway.get_option(flag_of(rule.name));
+void keep_flags(const CLI::App& command, const std::vector<SettingRule>& rules,
+                CommandWords& words) {
+  for (const SettingRule& rule : rules) {
+    const CLI::Option* option = command.get_option(flag_of(rule.name));
     if (option->count() == 0) continue;
     words.flags.emplace_back(rule.name, rule.type.empty() ? "true" : option->as<std::string>());
   }
-  if (gateway.get_option("--no-admin")->count() > 0) words.flags.emplace_back("admin", "off");
 }
 
 void add_client_options(CLI::App& client, ClientOptions& options) {
@@ -252,6 +181,7 @@ class UsageFormatter : public CLI::Formatter {
 
 struct Program {
   CLI::App app{"Ordo keeps things in order while they run in parallel.", "ordo"};
+  CLI::App* serve = nullptr;
   CLI::App* map = nullptr;
   CLI::App* gateway = nullptr;
   CLI::App* client = nullptr;
@@ -259,7 +189,8 @@ struct Program {
   CLI::App* repair = nullptr;
   CLI::App* completion = nullptr;
   Typed typed;
-  GatewayWords gateway_words;
+  CommandWords serve_words;
+  CommandWords gateway_words;
   ClientOptions client_options;
   StoreWords store_words;
   std::string shell;
@@ -269,6 +200,10 @@ struct Program {
     app.set_help_flag("-h,--help", "Print this help and exit");
     app.footer(kExamples);
     app.require_subcommand(0, 1);
+    serve = app.add_subcommand("serve", "Keep messages and deliver them, in order per key");
+    serve->formatter(std::make_shared<UsageFormatter>("ordo serve [OPTIONS]"));
+    serve->footer(kServeExamples);
+    add_setting_options(*serve, serve_rules(), "Settings", serve_words);
     map = app.add_subcommand("map", "Run a command for each line in parallel, outputs in order");
     map->formatter(
         std::make_shared<UsageFormatter>("ordo map [OPTIONS] [--] COMMAND [ARGUMENT...] < LINES"));
@@ -280,7 +215,10 @@ struct Program {
     gateway = app.add_subcommand("gateway", "Serve orders over TCP, in order per correlation id");
     gateway->formatter(std::make_shared<UsageFormatter>("ordo gateway [OPTIONS]"));
     gateway->footer(kGatewayExamples);
-    add_gateway_options(*gateway, gateway_words);
+    add_setting_options(*gateway, gateway_rules(), "Settings, routes and risk limits",
+                        gateway_words);
+    const std::string no_admin = "No HTTP server; as --admin off";
+    gateway->add_flag("--no-admin", no_admin);
     client = app.add_subcommand("gateway-client", "Send lines to a gateway and print the replies");
     client->formatter(std::make_shared<UsageFormatter>("ordo gateway-client [OPTIONS] < LINES"));
     client->footer(kClientExamples);
@@ -302,7 +240,7 @@ struct Program {
 
   // The subcommand that was named, or the program as a whole.
   const CLI::App& asked() const {
-    for (const CLI::App* command : {map, gateway, client, doctor, repair, completion}) {
+    for (const CLI::App* command : {serve, map, gateway, client, doctor, repair, completion}) {
       if (command->parsed()) return *command;
     }
     return app;
@@ -463,7 +401,7 @@ Invocation build_map(const Typed& typed, std::vector<std::string> command) {
 }
 
 CompletionOption completion_option(const CLI::Option& option) {
-  static const std::set<std::string> kFiles{"joblog", "dlq", "output", "config", "witness"};
+  static const std::set<std::string> kFiles{"joblog", "dlq", "output", "config", "witness", "data"};
   CompletionOption described;
   for (const std::string& name : option.get_snames())
     described.names.push_back("-" + name);
@@ -472,6 +410,8 @@ CompletionOption completion_option(const CLI::Option& option) {
     described.takes_file = described.takes_file || kFiles.count(name) > 0;
     if (name == "halt") described.values = {"on-error", "never"};
     if (name == "run") described.values = {"inline", "threads"};
+    if (name == "fsync") described.values = {"commit", "interval", "os"};
+    if (name == "log") described.values = {"text", "json"};
   }
   described.text = option.get_description();
   described.takes_value = takes_value(option);
@@ -552,9 +492,17 @@ Invocation parse_command_line(const std::vector<std::string>& arguments) {
   }
   if (is_map) return build_map(program.typed, std::move(command));
   Invocation wanted;
+  if (program.serve->parsed()) {
+    wanted.what = Invocation::What::serve;
+    keep_flags(*program.serve, serve_rules(), program.serve_words);
+    wanted.serve = std::move(program.serve_words);
+    return wanted;
+  }
   if (program.gateway->parsed()) {
     wanted.what = Invocation::What::gateway;
-    keep_gateway_flags(*program.gateway, program.gateway_words);
+    keep_flags(*program.gateway, gateway_rules(), program.gateway_words);
+    if (program.gateway->get_option("--no-admin")->count() > 0)
+      program.gateway_words.flags.emplace_back("admin", "off");
     wanted.gateway = std::move(program.gateway_words);
     return wanted;
   }

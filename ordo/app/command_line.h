@@ -14,16 +14,27 @@
 
 #include "ordo/app/gateway_options.h"
 #include "ordo/app/map_options.h"
+#include "ordo/app/settings.h"
 #include "ordo/app/store_command.h"
 
 namespace ordo::app {
 
 struct Invocation {
-  enum class What : std::uint8_t { map, gateway, gateway_client, doctor, repair, print, complain };
+  enum class What : std::uint8_t {
+    serve,
+    map,
+    gateway,
+    gateway_client,
+    doctor,
+    repair,
+    print,
+    complain
+  };
 
   What what = What::print;
+  CommandWords serve;
   MapOptions map;
-  GatewayWords gateway;
+  CommandWords gateway;
   ClientOptions client;
   StoreWords store;  // Of doctor and repair.
   std::string text;  // For standard output (print) or standard error (complain).

@@ -1,23 +1,18 @@
 #include "ordo/app/gateway_command.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <unistd.h>
 
 #include "ordo/adapters/admin_http/admin_server.h"
-#include "ordo/adapters/config_toml/config_table.h"
 #include "ordo/adapters/oms_toml/oms_toml.h"
 #include "ordo/adapters/order_tcp/server.h"
+#include "ordo/app/config_file.h"
 #include "ordo/app/file_limit.h"
 #include "ordo/app/gateway_metrics.h"
 #include "ordo/app/map_options.h"
+#include "ordo/app/service_signals.h"
 #include "ordo/app/write_all.h"
 #include "ordo/core/clock.h"
 #include "ordo/core/log.h"
@@ -25,8 +20,6 @@
 
 namespace ordo::app {
 namespace {
-
-constexpr const char* kUsualConfig = "ordo.toml";
 
 // Everything that can be said, in force.
 struct Plan {
@@ -40,17 +33,6 @@ int complain(const std::string& message) {
   return kExitError;
 }
 
-Result<std::string> read_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::ostringstream text;
-  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (!file.is_open() || file.bad() || text.fail()) {
-    return Error{ErrorCode::not_found,
-                 "cannot read '" + name + "': " + std::string(::strerrordesc_np(errno))};
-  }
-  return std::move(text).str();
-}
-
 // Without a file everything is routed, to one venue.
 gateway::OmsSettings usual_oms() {
   gateway::OmsSettings settings;
@@ -61,7 +43,7 @@ gateway::OmsSettings usual_oms() {
 Result<gateway::OmsSettings> read_oms(const std::string& config) {
   const Result<std::string> text = read_file(config);
   if (!text) return text.error();
-  return oms_toml::parse_oms_toml(*text, config, {"gateway"});
+  return oms_toml::parse_oms_toml(*text, config, {"gateway", "serve"});
 }
 
 // So that a file that has lost its limits does not pass unnoticed.
@@ -78,34 +60,18 @@ std::string summary_of(const gateway::OmsSettings& oms) {
          ", " + std::to_string(limits) + " risk limits";
 }
 
-// --config, else ORDO_CONFIG, else ordo.toml where it exists.
-std::string config_name(const GatewayWords& words) {
-  if (!words.config.empty()) return words.config;
-  if (const char* name = std::getenv("ORDO_CONFIG")) return name;
-  return ::access(kUsualConfig, F_OK) == 0 ? kUsualConfig : "";
-}
-
-Result<Plan> make_plan(const GatewayWords& words) {
+Result<Plan> make_plan(const CommandWords& words) {
   Plan plan;
   plan.config = config_name(words);
   plan.oms = usual_oms();
-  Settings settings(gateway_rules(), "gateway");
+  const Result<Settings> settings = gather_settings(gateway_rules(), "gateway", words, plan.config);
+  if (!settings) return settings.error();
   if (!plan.config.empty()) {
-    const Result<std::string> text = read_file(plan.config);
-    if (!text) return text.error();
-    const auto entries = config_toml::read_table(*text, plan.config, "gateway");
-    if (!entries) return entries.error();
-    if (const Status taken = settings.take_file(*entries, plan.config); !taken) {
-      return taken.error();
-    }
     Result<gateway::OmsSettings> oms = read_oms(plan.config);
     if (!oms) return oms.error();
     plan.oms = std::move(*oms);
   }
-  settings.take_environment([](const std::string& name) { return std::getenv(name.c_str()); });
-  for (const auto& [name, text] : words.flags)
-    settings.take_flag(name, text);
-  Result<GatewayOptions> options = gateway_options(settings);
+  Result<GatewayOptions> options = gateway_options(*settings);
   if (!options) return options.error();
   plan.options = std::move(*options);
   return plan;
@@ -131,15 +97,6 @@ gateway::GatewayOptions product_options(const Plan& plan) {
   return options;
 }
 
-// What it means when a port cannot be had, and what to do.
-std::string explain(const Error& error, const HostPort& at, const char* flag) {
-  std::string text = error.message;
-  if (const std::string who = at.port == 0 ? "" : listener_of(at.port); !who.empty()) {
-    text += "; " + who + " listens there";
-  }
-  return text + "; choose another with " + flag + " ADDR:PORT";
-}
-
 // The running gateway: made, started, told what signals say, and ended.
 class Run {
  public:
@@ -152,7 +109,7 @@ class Run {
   // Nothing, or why not.
   std::string start() {
     if (const Status started = server_.start(gateway_); !started) {
-      return explain(started.error(), options_.listen, "--listen");
+      return cannot_listen(started.error(), options_.listen, "--listen");
     }
     if (options_.admin) {
       const GatewayParts parts{gateway_, server_, ready_, reloads_, failed_reloads_};
@@ -160,7 +117,7 @@ class Run {
           admin_http::AdminOptions{.address = options_.admin->host, .port = options_.admin->port},
           [parts](std::string_view path) { return gateway_page(parts, path); });
       if (const Status started = admin_->start(); !started) {
-        return explain(started.error(), *options_.admin, "--admin");
+        return cannot_listen(started.error(), *options_.admin, "--admin");
       }
     }
     ready_ = true;
@@ -228,48 +185,23 @@ class Run {
   std::optional<admin_http::AdminServer> admin_;
 };
 
-// Waits for signals and does what they say until one says stop. A further one ends the process at
-// once, whatever is still being finished.
-void obey_signals(Run& run, const sigset_t& watched) {
-  while (true) {
-    int number = 0;
-    if (::sigwait(&watched, &number) != 0) continue;
-    if (number != SIGHUP) break;
-    run.reload();
-  }
-  ::sigprocmask(SIG_UNBLOCK, &watched, nullptr);
-  log_line("ordo: stopping; a second signal does not wait for what was admitted");
-}
-
 }  // namespace
 
-int run_gateway(const GatewayWords& words) {
+int run_gateway(const CommandWords& words) {
   Result<Plan> plan = make_plan(words);
   if (!plan) return complain(plan.error().message);
   if (words.check_only) {
     write_all(STDOUT_FILENO, "all settings are good\n");
     return 0;
   }
-  sigset_t watched;
-  sigemptyset(&watched);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    sigaddset(&watched, signal);
-  ::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for a valid signal.
-  ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-
-  constexpr std::size_t kOwnFiles = 128;  // Half of them all, where there are few.
-  const std::size_t files = raise_file_limit(plan->options.connections_max + kOwnFiles);
-  const std::size_t room = files - std::min(kOwnFiles, files / 2);
-  if (room < plan->options.connections_max) {
-    plan->options.connections_max = std::max<std::size_t>(room, 1);
-    log_line("ordo: the limit of open files leaves room for " +
-             std::to_string(plan->options.connections_max) +
-             " connections; raise 'ulimit -n' for more");
-  }
+  const ServiceSignals signals;
+  constexpr std::size_t kOwnFiles = 128;
+  plan->options.connections_max = make_room_for(plan->options.connections_max, kOwnFiles);
   Run run(*plan);
   if (const std::string reason = run.start(); !reason.empty()) return complain(reason);
   run.announce();
-  obey_signals(run, watched);
+  signals.wait_for_stop([&run] { run.reload(); });
+  log_line("ordo: stopping; a second signal does not wait for what was admitted");
   return run.stop();
 }
 

@@ -9,7 +9,7 @@ namespace ordo::app {
 
 inline constexpr int kExitUndone = 1;  // Stopped, and some of what was admitted was not done.
 
-int run_gateway(const GatewayWords& words);
+int run_gateway(const CommandWords& words);
 
 // run_gateway_client(): `ordo gateway-client`. 1: some replies were REJ, or missing.
 int run_gateway_client(const ClientOptions& options);

@@ -1,60 +1,11 @@
 #include "ordo/app/gateway_options.h"
 
-#include "ordo/app/option_values.h"
+#include "ordo/app/setting_reader.h"
 
 namespace ordo::app {
 namespace {
 
-Result<bool> parse_switch(const SettingText& setting) {
-  if (setting.text == "true" || setting.text == "1") return true;
-  if (setting.text == "false" || setting.text == "0") return false;
-  return Error{ErrorCode::invalid_argument,
-               setting.origin + ": '" + setting.text + "' is neither true nor false"};
-}
-
-// Collects values; the first error wins.
-class Reader {
- public:
-  explicit Reader(const Settings& settings) : settings_(settings) {}
-
-  void count(std::string_view name, CountRange range, std::size_t& to) {
-    const SettingText& setting = settings_.at(name);
-    take(parse_count(setting.origin, setting.text, range), to);
-  }
-  void truth(std::string_view name, bool& to) { take(parse_switch(settings_.at(name)), to); }
-  void time(std::string_view name, std::chrono::nanoseconds& to) {
-    const SettingText& setting = settings_.at(name);
-    take(parse_time(setting.origin, setting.text, true), to);
-  }
-  void address(std::string_view name, HostPort& to) {
-    const SettingText& setting = settings_.at(name);
-    take(parse_host_port(setting.origin, setting.text), to);
-  }
-  void refuse(std::string_view name, const std::string& why) {
-    const SettingText& setting = settings_.at(name);
-    fail({ErrorCode::invalid_argument, setting.origin + ": '" + setting.text + "' " + why});
-  }
-
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  template <class T, class To>
-  void take(Result<T> value, To& to) {
-    if (value) {
-      to = std::move(*value);
-    } else {
-      fail(value.error());
-    }
-  }
-  void fail(Error error) {
-    if (!error_) error_ = std::move(error);
-  }
-
-  const Settings& settings_;
-  std::optional<Error> error_;
-};
-
-void read_addresses(const Settings& settings, Reader& reader, GatewayOptions& options) {
+void read_addresses(const Settings& settings, SettingReader& reader, GatewayOptions& options) {
   bool allow_remote = false;
   reader.truth("allow_remote", allow_remote);
   reader.address("listen", options.listen);
@@ -91,7 +42,7 @@ const std::vector<SettingRule>& gateway_rules() {
 
 Result<GatewayOptions> gateway_options(const Settings& settings) {
   GatewayOptions options;
-  Reader reader(settings);
+  SettingReader reader(settings);
   read_addresses(settings, reader, options);
   reader.count("partitions", {1, 256}, options.partitions);
   reader.count("budget", {1, 1'048'576}, options.budget);
@@ -100,9 +51,7 @@ Result<GatewayOptions> gateway_options(const Settings& settings) {
   reader.count("io_threads", {1, 64}, options.io_threads);
   reader.count("max_connections", {1, 1'000'000}, options.connections_max);
   reader.time("drain", options.drain);
-  const std::string& run = settings.at("run").text;
-  if (run != "inline" && run != "threads") reader.refuse("run", "is neither inline nor threads");
-  options.callers_run = run == "inline";
+  options.callers_run = reader.choice("run", {"inline", "threads"}) == 0;
   if (reader.error()) return *reader.error();
   return options;
 }

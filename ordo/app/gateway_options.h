@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ordo/app/host_port.h"
@@ -18,13 +17,6 @@
 #include "ordo/core/result.h"
 
 namespace ordo::app {
-
-// As typed.
-struct GatewayWords {
-  std::vector<std::pair<std::string, std::string>> flags;  // Setting and value.
-  std::string config;                                      // Empty: ordo.toml, if there is one.
-  bool check_only = false;
-};
 
 struct GatewayOptions {
   HostPort listen{"127.0.0.1", 7070};

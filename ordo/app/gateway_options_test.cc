@@ -62,7 +62,7 @@ TEST(GatewayOptionsTest, ABadValueIsRefusedWithTheNameOfItsFlag) {
   EXPECT_TRUE(refusal_of({"--partitions", "257"}).starts_with("--partitions: '257'"));
   EXPECT_TRUE(refusal_of({"--per-id", "many"}).starts_with("--per-id: 'many'"));
   EXPECT_TRUE(refusal_of({"--drain", "0"}).starts_with("--drain: "));
-  EXPECT_TRUE(refusal_of({"--run", "fast"}).starts_with("--run: 'fast' is neither"));
+  EXPECT_TRUE(refusal_of({"--run", "fast"}).starts_with("--run: 'fast' is none of"));
   EXPECT_TRUE(refusal_of({"--listen", "here"}).starts_with("--listen: 'here' is not"));
   EXPECT_TRUE(refusal_of({"--admin", "there"}).starts_with("--admin: 'there' is not"));
 }

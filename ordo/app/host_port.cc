@@ -104,4 +104,12 @@ std::string listener_of(std::uint16_t port) {
   return {};
 }
 
+std::string cannot_listen(const Error& error, const HostPort& at, const char* flag) {
+  std::string text = error.message;
+  if (const std::string who = at.port == 0 ? "" : listener_of(at.port); !who.empty()) {
+    text.append("; ").append(who).append(" listens there");
+  }
+  return text.append("; choose another with ").append(flag).append(" ADDR:PORT");
+}
+
 }  // namespace ordo::app

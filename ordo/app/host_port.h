@@ -28,4 +28,7 @@ Result<HostPort> parse_host_port(std::string_view origin, std::string_view text)
 // seen, for example because it belongs to somebody else.
 std::string listener_of(std::uint16_t port);
 
+// Why `at` could not be listened on, who has it, and what to do: choose another with `flag`.
+std::string cannot_listen(const Error& error, const HostPort& at, const char* flag);
+
 }  // namespace ordo::app

@@ -8,6 +8,7 @@
 #include "ordo/app/command_line.h"
 #include "ordo/app/gateway_command.h"
 #include "ordo/app/map_command.h"
+#include "ordo/app/serve_command.h"
 #include "ordo/app/store_command.h"
 #include "ordo/app/write_all.h"
 
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   ordo::app::Invocation wanted = ordo::app::parse_command_line(arguments);
   switch (wanted.what) {
+    case ordo::app::Invocation::What::serve:
+      return ordo::app::run_serve(wanted.serve);
     case ordo::app::Invocation::What::map:
       return ordo::app::run_map(std::move(wanted.map));
     case ordo::app::Invocation::What::gateway:

@@ -17,6 +17,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ordo/adapters/config_toml/config_table.h"
@@ -35,6 +36,13 @@ struct SettingRule {
 struct SettingText {
   std::string text;
   std::string origin;  // "--budget", "ORDO_GATEWAY_BUDGET", "ordo.toml:4: budget" or "default".
+};
+
+// What was typed to a command that has settings.
+struct CommandWords {
+  std::vector<std::pair<std::string, std::string>> flags;  // Setting and value.
+  std::string config;                                      // Empty: ordo.toml, if there is one.
+  bool check_only = false;
 };
 
 std::string flag_of(std::string_view setting);  // --strict-gaps
@@ -66,7 +74,7 @@ class Settings {
   void take(const std::string& name, Rank rank, SettingText text);
   std::string variable_of(std::string_view name) const;  // ORDO_GATEWAY_STRICT_GAPS
 
-  const std::string command_;
+  std::string command_;
   std::map<std::string, Value, std::less<>> values_;
 };
 

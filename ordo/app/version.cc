@@ -2,6 +2,10 @@
 
 namespace ordo::app {
 
+std::string version_number() {
+  return ORDO_VERSION;
+}
+
 std::string version_text() {
 #if defined(__clang__)
   const std::string compiler = "clang " __clang_version__;

@@ -43,6 +43,7 @@ class Program {
   std::string read_line();  // Without its newline; "" at the end.
   void close_output() { out_.reset(); }
   void signal(int number) const { ::kill(pid_, number); }
+  pid_t pid() const { return pid_; }
 
   // Writes `input`, closes it, and reads and waits until the program has ended.
   Finished finish(std::string_view input = {});

@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "ordo/adapters/config_toml/table_headers.h"
+#include "ordo/core/nearest.h"
 
 namespace ordo::config_toml {
 namespace {
@@ -26,10 +27,25 @@ std::optional<std::string> text_of(const toml::node& node) {
   return std::nullopt;
 }
 
+Status check_names(const toml::table& root, std::string_view file_name,
+                   std::vector<std::string> known) {
+  for (const auto& [key, value] : root) {
+    const std::string_view word = key.str();
+    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
+    const std::string meant = nearest(word, known);
+    std::string what = value.is_table() || value.is_array_of_tables() ? "table '" : "'";
+    what.append(word).append("' is unknown");
+    if (!meant.empty()) what.append("; did you mean '").append(meant).append("'?");
+    return error_at(file_name, key.source().begin.line, what);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_view file_name,
-                                            std::string_view table) {
+                                            std::string_view table,
+                                            const std::vector<std::string>& other_tables) {
   if (const std::uint32_t line = broken_header(text)) {
     return error_at(file_name, line, kTableHeaderRule);
   }
@@ -38,6 +54,11 @@ Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_v
     root = toml::parse(text, file_name);
   } catch (const toml::parse_error& error) {
     return error_at(file_name, error.source().begin.line, error.description());
+  }
+  if (!other_tables.empty()) {
+    std::vector<std::string> known = other_tables;
+    known.emplace_back(table);
+    if (Status good = check_names(root, file_name, std::move(known)); !good) return good.error();
   }
   std::vector<ConfigEntry> entries;
   const toml::node* node = root.get(table);

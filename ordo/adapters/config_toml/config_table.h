@@ -25,8 +25,10 @@ struct ConfigEntry {
   std::uint32_t line = 0;
 };
 
-// In the order of the lines; empty when there is no such table.
+// In the order of the lines; empty when there is no such table. If `other_tables` are given,
+// everything beside them and `table` is an error that says what may have been meant.
 Result<std::vector<ConfigEntry>> read_table(std::string_view text, std::string_view file_name,
-                                            std::string_view table);
+                                            std::string_view table,
+                                            const std::vector<std::string>& other_tables = {});
 
 }  // namespace ordo::config_toml

@@ -24,6 +24,17 @@ TEST(ConfigTableTest, ATableThatIsNotThereHasNoSettings) {
   EXPECT_TRUE(entries->empty());
 }
 
+TEST(ConfigTableTest, ATableThatNobodyKnowsIsAnErrorWithWhatWasMeant) {
+  const auto misspelt = read_table("[oms]\n[gatway]\n", "a.toml", "gateway", {"oms"});
+  ASSERT_FALSE(misspelt);
+  EXPECT_EQ(misspelt.error().message,
+            "a.toml:2: table 'gatway' is unknown; did you mean 'gateway'?");
+  const auto bare = read_table("\nbudget = 3\n[gateway]\n", "a.toml", "gateway", {"oms"});
+  ASSERT_FALSE(bare);
+  EXPECT_TRUE(bare.error().message.starts_with("a.toml:2: 'budget' is unknown"));
+  EXPECT_TRUE(read_table("[oms]\n[gateway]\n", "a.toml", "gateway", {"oms"}));
+}
+
 TEST(ConfigTableTest, WhatIsNotTomlIsAnErrorWithFileAndLine) {
   const auto entries = read_table("[gateway]\nbudget = = 3\n", "a.toml", "gateway");
   ASSERT_FALSE(entries);
