@@ -1,6 +1,8 @@
 // http2_echo: a server of ordo::http2 that says everything back, for tests and load drivers.
 //
-//   http2_echo [io threads, 1]       # prints the port; SIGTERM: drains, at most 5 s, prints stats
+//   http2_echo [io threads, 1] [timeout, 60]
+//       prints the port; SIGTERM: drains, at most 5 s, and prints stats. The timeout, in seconds, is
+//       that of handshakes and of output that nobody takes.
 //
 // gRPC, package test, service Echo: Say (unary), Later (unary, replied by another thread), Chat
 // (each message comes back), Flood (as many messages of 64 KiB as the number it is sent, as fast as
@@ -90,7 +92,7 @@ Routes routes_with(Loop& loop) {
   return routes;
 }
 
-int run(std::size_t io_threads) {
+int run(std::size_t io_threads, std::chrono::seconds timeout) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -99,9 +101,8 @@ int run(std::size_t io_threads) {
   Loop loop({.name = "test-later", .tasks_max = 65'536});
   ServerOptions options;
   options.io_threads = io_threads;
-  // Short, so that the tests see them come.
-  options.limits.handshake_timeout = std::chrono::seconds(2);
-  options.limits.write_timeout = std::chrono::seconds(5);
+  options.limits.handshake_timeout = timeout;
+  options.limits.write_timeout = timeout;
   Server server(options, routes_with(loop));
   if (Status started = server.start(); !started) {
     std::fprintf(stderr, "%s\n", started.error().message.c_str());
@@ -127,5 +128,8 @@ int run(std::size_t io_threads) {
 }  // namespace ordo::http2
 
 int main(int count, char** words) {
-  return ordo::http2::run(count > 1 ? std::strtoul(words[1], nullptr, 10) : 1);
+  const auto number = [&](int index, unsigned long usual) {
+    return count > index ? std::strtoul(words[index], nullptr, 10) : usual;
+  };
+  return ordo::http2::run(number(1, 1), std::chrono::seconds(number(2, 60)));
 }

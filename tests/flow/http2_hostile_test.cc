@@ -1,5 +1,6 @@
 // Hostile clients against the HTTP/2 front, over real sockets: its memory stays bounded, and an
 // honest client is served meanwhile and afterwards.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -70,9 +71,12 @@ int count_of(const char* variable, int usual) {
   return kIsSanitized ? usual / 10 : usual;
 }
 
+// Short, but an honest client must not be late on a slow machine.
+constexpr int kShortTimeout = 8;
+
 // Serves an honest client for as long as `attack` runs, and looks at the memory before and after.
 void survive(EchoProgram& echo, const std::function<void()>& attack) {
-  ASSERT_TRUE(is_served(echo.port()));
+  EXPECT_TRUE(is_served(echo.port()));
   const std::size_t before = echo.resident_bytes();
   std::atomic<int> served = 0;
   std::atomic<int> failed = 0;
@@ -196,7 +200,7 @@ TEST(Http2Hostile, OutOfDescriptorsAndBack) {
 
 TEST(Http2Hostile, HandshakesThatStopHalfWay) {
   Watchdog watchdog("Http2Hostile.HandshakesThatStopHalfWay");
-  EchoProgram echo({});
+  EchoProgram echo({.timeout_seconds = kShortTimeout});
   survive(echo, [&] {
     std::vector<RawSocket> sockets;
     for (int i = 0; i < 200; ++i) {
@@ -210,16 +214,18 @@ TEST(Http2Hostile, HandshakesThatStopHalfWay) {
 
 TEST(Http2Hostile, ReadersThatDoNotRead) {
   Watchdog watchdog("Http2Hostile.ReadersThatDoNotRead");
-  EchoProgram echo({});
+  EchoProgram echo({.timeout_seconds = kShortTimeout});
+  std::vector<RawSocket> sockets;
   survive(echo, [&] {
-    std::vector<RawSocket> sockets;
     for (int i = 0; i < 200; ++i) {
       sockets.emplace_back(echo.port(), 4'096);
       sockets.back().send("GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n");
     }
     // They are given up after the write timeout, though none of them goes.
-    EXPECT_TRUE(eventually([&] { return echo.descriptor_count() > 200; }));
-    EXPECT_TRUE(eventually([&] { return echo.descriptor_count() < 100; }));
+    EXPECT_TRUE(eventually([&] {
+      return std::all_of(sockets.begin(), sockets.end(),
+                         [](const RawSocket& socket) { return socket.is_reset(); });
+    }));
   });
 }
 

@@ -30,13 +30,15 @@ class EchoProgram {
  public:
   struct Options {
     int threads = 1;
-    rlim_t descriptors = 0;  // 0: as many as this process may have.
+    int timeout_seconds = 60;  // Of handshakes, and of output that nobody takes.
+    rlim_t descriptors = 0;    // 0: as many as this process may have.
   };
 
   explicit EchoProgram(Options options) {
     std::array<int, 2> ends{};
     ORDO_CHECK(::pipe(ends.data()) == 0);
     const std::string threads = std::to_string(options.threads);
+    const std::string timeout = std::to_string(options.timeout_seconds);
     child_ = ::fork();
     ORDO_CHECK(child_ >= 0);
     if (child_ == 0) {
@@ -47,7 +49,8 @@ class EchoProgram {
         const rlimit limit{options.descriptors, options.descriptors};
         ::setrlimit(RLIMIT_NOFILE, &limit);
       }
-      ::execl(ORDO_HTTP2_ECHO, ORDO_HTTP2_ECHO, threads.c_str(), static_cast<char*>(nullptr));
+      ::execl(ORDO_HTTP2_ECHO, ORDO_HTTP2_ECHO, threads.c_str(), timeout.c_str(),
+              static_cast<char*>(nullptr));
       ::_exit(127);
     }
     ::close(ends[1]);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -76,6 +77,11 @@ class RawSocket {
       all.append(more);
     }
     return all;
+  }
+  // Whether the connection has been reset; reads nothing.
+  bool is_reset() const {
+    pollfd look{socket_, 0, 0};
+    return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLERR | POLLHUP)) != 0;
   }
   // Whether the other side closes. What comes before is dropped.
   bool is_closed() {

@@ -211,7 +211,9 @@ void Front::settle(Peer& peer) {
   if (!peer.connection.is_finished()) {
     set_interest(peer);
     schedule(peer);
-  } else if (peer.is_input_ended || peer.is_blocked) {
+  } else if (peer.is_blocked) {
+    abort(peer);
+  } else if (peer.is_input_ended) {
     close(peer);
   } else {
     linger(peer);
@@ -266,6 +268,14 @@ void Front::linger(Peer& peer) {
   peer.linger_until = now_ + kLingerTime;
   set_interest(peer);
   schedule(peer);
+}
+
+// The client does not take what the system holds for it, and would keep the system from giving that
+// up for minutes.
+void Front::abort(Peer& peer) {
+  const struct linger none = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(peer.socket.get(), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+  close(peer);
 }
 
 void Front::close(Peer& peer) {

@@ -84,6 +84,7 @@ class Front final : private sockets::IoLoop::Owner {
   void set_interest(Peer& peer);
   void touch(Peer& peer);
   void linger(Peer& peer);
+  void abort(Peer& peer);
   void close(Peer& peer);
   void schedule(Peer& peer);
   void arm_timer();
