@@ -118,6 +118,8 @@ void add_server(MetricsText& metrics, const http2::ServerStats& stats) {
           {"connections", "Connections now.", stats.connections_now},
           {"connections_total", "Connections served.", stats.connections_total},
           {"connections_refused_total", "Connections above the limit.", stats.connections_refused},
+          {"connections_shed_total", "Idle connections closed to make room.",
+           stats.connections_shed},
           {"accepts_failed_total", "Accepts the system refused.", stats.accepts_failed},
           {"received_bytes_total", "Bytes read.", stats.bytes_received},
           {"sent_bytes_total", "Bytes written.", stats.bytes_sent},

@@ -1,8 +1,8 @@
 // http2_echo: a server of ordo::http2 that says everything back, for tests and load drivers.
 //
 //   http2_echo [io threads, 1] [timeout, 60]
-//       prints the port; SIGTERM: drains, at most 5 s, and prints stats. The timeout, in seconds, is
-//       that of handshakes and of output that nobody takes.
+//       prints the port; SIGTERM: drains, at most 5 s, and prints stats. The timeout, in seconds,
+//       is that of handshakes and of output that nobody takes.
 //
 // gRPC, package test, service Echo: Say (unary), Later (unary, replied by another thread), Chat
 // (each message comes back), Flood (as many messages of 64 KiB as the number it is sent, as fast as

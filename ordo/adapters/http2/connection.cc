@@ -17,11 +17,13 @@ Connection::Connection(SessionContext context, BufferStore& store, TimePoint now
     : context_(std::move(context)),
       output_(store),
       opened_at_(now),
+      heard_at_(now),
       progress_at_(now) {}
 
 Connection::~Connection() = default;
 
 void Connection::receive(std::string_view bytes, TimePoint now) {
+  heard_at_ = now;
   if (session_) {
     session_->receive(bytes, now);
   } else {
@@ -73,6 +75,14 @@ void Connection::on_time(TimePoint now) {
     is_dead_ = true;
   } else if (session_ && now >= session_->next_deadline()) {
     session_->on_time(now);
+  }
+}
+
+void Connection::end_idle(TimePoint now) {
+  if (session_) {
+    session_->end_idle(now);
+  } else {
+    is_dead_ = true;
   }
 }
 

@@ -53,6 +53,12 @@ class Connection {
   // Not after it on_time() has something to do; TimePoint::max(): never.
   TimePoint next_deadline() const;
   std::size_t open_count() const { return session_ ? session_->open_count() : 0; }
+  bool is_idle() const { return !session_ || session_->is_idle(); }
+  bool has_served() const { return session_ && session_->has_served(); }
+  // When bytes came last, or it was opened.
+  TimePoint heard_at() const { return heard_at_; }
+  // Ends it, politely and at once. REQUIRES: is_idle().
+  void end_idle(TimePoint now);
 
  private:
   void choose(std::string_view bytes, TimePoint now);
@@ -62,6 +68,7 @@ class Connection {
   std::unique_ptr<Session> session_;
   std::string first_bytes_;  // Until they decide.
   TimePoint opened_at_;
+  TimePoint heard_at_;
   TimePoint progress_at_;  // When output was taken last, or began to wait.
   bool is_draining_ = false;
   bool is_dead_ = false;  // Nothing can be said any more.

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <tuple>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -68,6 +69,7 @@ struct Front::Peer {
   bool is_touched = false;
   bool is_blocked = false;  // The last write did not take all.
   bool is_input_ended = false;
+  bool is_shed = false;
   bool is_lingering = false;  // Said its last word; reads on until the client has ended.
   TimePoint linger_until = TimePoint::max();
   TimePoint scheduled = TimePoint::max();  // When it is looked at, at the latest.
@@ -101,6 +103,35 @@ void Front::adopt(sockets::Descriptor socket) {
   }
   if (is_draining_) peer.connection.drain(now_);
   settle(peer);
+}
+
+void Front::shed_idle(std::size_t count) {
+  struct Candidate {
+    bool has_served = false;
+    TimePoint heard_at;
+    Peer* peer = nullptr;
+  };
+  std::vector<Candidate> idle;
+  peers_.for_each([&](Peer& peer) {
+    const Connection& connection = peer.connection;
+    if (peer.is_lingering || peer.is_shed || !connection.is_idle()) return;
+    idle.push_back({connection.has_served(), connection.heard_at(), &peer});
+  });
+  count = std::min(count, idle.size());
+  std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count), idle.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      return std::tie(a.has_served, a.heard_at) <
+                             std::tie(b.has_served, b.heard_at);
+                    });
+  now_ = system_clock().now();
+  for (std::size_t i = 0; i < count; ++i) {
+    Peer& peer = *idle[i].peer;
+    counters_.shed.add();
+    peer.is_shed = true;
+    peer.connection.end_idle(now_);
+    touch(peer);
+  }
+  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
 }
 
 void Front::begin_drain() {
@@ -213,7 +244,7 @@ void Front::settle(Peer& peer) {
     schedule(peer);
   } else if (peer.is_blocked) {
     abort(peer);
-  } else if (peer.is_input_ended) {
+  } else if (peer.is_input_ended || peer.is_shed) {
     close(peer);
   } else {
     linger(peer);

@@ -40,6 +40,7 @@ struct FrontCounters {
   Counter connections;
   Counter bytes_received;
   Counter bytes_sent;
+  Counter shed;  // Idle connections closed to make room.
 };
 
 // What all fronts of a server share.
@@ -60,6 +61,10 @@ class Front final : private sockets::IoLoop::Owner {
   void call(const std::function<void()>& function) { loop_.call(function); }
   // Takes a connected socket over, which is counted already; on the thread of the front.
   void adopt(sockets::Descriptor socket);
+
+  // Closes up to `count` connections on which nothing runs: first those that have never asked for
+  // anything, and of these the longest silent. On the thread of the front.
+  void shed_idle(std::size_t count);
 
   // Lets all connections finish what runs; does not wait. Idempotent.
   void begin_drain();

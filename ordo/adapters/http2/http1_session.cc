@@ -271,6 +271,11 @@ void Http1Session::on_time(TimePoint now) {
   context_.touch();
 }
 
+void Http1Session::end_idle(TimePoint now) {
+  now_ = now;
+  is_closing_ = true;
+}
+
 void Http1Session::drain(TimePoint now) {
   now_ = now;
   is_draining_ = true;

@@ -38,6 +38,9 @@ class Http1Session final : public Session, private Channel {
   bool is_over() const override { return is_closing_ && output_.empty() && !exchange_; }
   bool is_broken() const override { return is_broken_; }
   std::size_t open_count() const override { return exchange_ ? 1 : 0; }
+  bool is_idle() const override { return !exchange_ && parser_.is_untouched(); }
+  bool has_served() const override { return has_served_; }
+  void end_idle(TimePoint now) override;
 
  private:
   // What is to be sent, and how much of it counts as queued by the exchange.

@@ -336,6 +336,11 @@ void Http2Session::drain(TimePoint now) {
   expect_by(goaway_at_);
 }
 
+void Http2Session::end_idle(TimePoint now) {
+  now_ = now;
+  if (!is_broken_) break_off(NGHTTP2_NO_ERROR);
+}
+
 void Http2Session::send_last_goaway() {
   if (std::exchange(goaway_at_, TimePoint::max()) == TimePoint::max()) return;
   nghttp2_submit_goaway(library(), NGHTTP2_FLAG_NONE,
@@ -361,6 +366,7 @@ void Http2Session::break_off(std::uint32_t code) {
 }
 
 Http2Stream& Http2Session::open(std::int32_t id) {
+  has_served_ = true;
   streams_.push_back(std::make_unique<Http2Stream>(*this, id));
   Http2Stream& stream = *streams_.back();
   stream.index = streams_.size() - 1;

@@ -41,6 +41,9 @@ class Http2Session final : public Session {
   bool is_over() const override;
   bool is_broken() const override { return is_broken_; }
   std::size_t open_count() const override { return streams_.size(); }
+  bool is_idle() const override { return streams_.empty() && !meter_.is_in_block(); }
+  bool has_served() const override { return has_served_; }
+  void end_idle(TimePoint now) override;
 
   // For its streams.
   SessionContext& context() { return context_; }
@@ -83,6 +86,7 @@ class Http2Session final : public Session {
   TimePoint in_block_since_ = TimePoint::max();
   TimePoint goaway_at_ = TimePoint::max();  // When the last GOAWAY goes out, at the latest.
   TimePoint next_deadline_ = TimePoint::max();
+  bool has_served_ = false;
   bool is_draining_ = false;
   bool is_broken_ = false;
   bool is_dead_ = false;  // Nothing can be said any more.

@@ -1,9 +1,12 @@
 #include "ordo/adapters/http2/server.h"
 
 #include <atomic>
+#include <chrono>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <boost/asio/post.hpp>
 
 #include "ordo/adapters/http2/front.h"
 #include "ordo/adapters/sockets/deal_out.h"
@@ -18,6 +21,8 @@ namespace {
 using sockets::Descriptor;
 
 constexpr std::size_t kIoThreadsMax = 64;
+constexpr std::size_t kShedShare = 64;  // Of the connections, one in so many at a time.
+constexpr auto kShedPause = std::chrono::milliseconds(20);
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 21\r\n\r\n"
     "too many connections\n";
@@ -43,6 +48,7 @@ struct Server::Parts {
         budget(options.input_bytes_max) {}
 
   void welcome(Descriptor socket);
+  void make_room();
 
   const ServerOptions options;
   RouteSwitch routes;
@@ -52,12 +58,26 @@ struct Server::Parts {
   std::vector<std::unique_ptr<Front>> fronts;   // Not changed after start().
   std::unique_ptr<sockets::Listener> listener;  // On the thread of the first front.
   std::size_t next_front = 0;
+  TimePoint shed_at = TimePoint::min();  // When room was made last.
   bool is_started = false;
   bool is_draining = false;
   bool is_stopped = false;
 };
 
+// Some at a time, and not all the time: to find the longest idle is to look at all.
+void Server::Parts::make_room() {
+  const TimePoint now = system_clock().now();
+  if (shed_at != TimePoint::min() && now < shed_at + kShedPause) return;
+  shed_at = now;
+  const std::size_t count = options.connections_max / kShedShare / fronts.size() + 1;
+  for (const auto& front : fronts) {
+    boost::asio::post(front->context(), [&front, count] { front->shed_idle(count); });
+  }
+}
+
 void Server::Parts::welcome(Descriptor socket) {
+  const std::size_t near = options.connections_max - options.connections_max / kShedShare;
+  if (connections_now.load(std::memory_order_relaxed) >= near) make_room();
   if (connections_now.load(std::memory_order_relaxed) >= options.connections_max) {
     refused.add();
     sockets::turn_away(socket, kTooMany);
@@ -139,6 +159,7 @@ ServerStats Server::stats() const {
   for (const auto& front : parts_->fronts) {
     const FrontCounters& counters = front->counters();
     stats.connections_total += counters.connections.value();
+    stats.connections_shed += counters.shed.value();
     stats.bytes_received += counters.bytes_received.value();
     stats.bytes_sent += counters.bytes_sent.value();
     stats.calls += counters.of_sessions.calls.value();

@@ -31,10 +31,11 @@
 namespace ordo::http2 {
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";                     // Numeric, IPv4 or IPv6.
-  std::uint16_t port = 0;                                // 0: any free one, see Server::port().
-  std::size_t io_threads = 1;                            // 1 to 64.
-  std::size_t connections_max = 10'000;                  // More are answered 503 and closed.
+  std::string address = "127.0.0.1";  // Numeric, IPv4 or IPv6.
+  std::uint16_t port = 0;             // 0: any free one, see Server::port().
+  std::size_t io_threads = 1;         // 1 to 64.
+  // Near it the longest idle are closed; at it others are answered 503 and closed.
+  std::size_t connections_max = 10'000;
   std::size_t input_bytes_max = std::size_t{256} << 20;  // Incomplete messages, of all connections.
   std::size_t send_buffer_bytes = 0;  // The system's, of each socket; 0: as the system likes.
   Limits limits{};                    // Of each connection.
@@ -45,6 +46,7 @@ struct ServerStats {
   std::uint64_t connections_now = 0;
   std::uint64_t connections_total = 0;    // Accepted and served.
   std::uint64_t connections_refused = 0;  // Above connections_max.
+  std::uint64_t connections_shed = 0;     // Idle, closed to make room for others.
   std::uint64_t accepts_failed = 0;       // The system had no descriptor or memory; tried again.
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;

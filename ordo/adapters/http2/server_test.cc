@@ -174,12 +174,30 @@ TEST_F(Http2ServerTest, AnIdleServerSleeps) {
 
 TEST_F(Http2ServerTest, AConnectionAboveTheLimitIsToldAndClosed) {
   start({.connections_max = 2});
-  const RawSocket first(port());
-  const RawSocket second(port());
-  ASSERT_TRUE(eventually([&] { return server_->stats().connections_now == 2; }));
+  SocketClient first(port());
+  SocketClient second(port());
+  for (SocketClient* client : {&first, &second})
+    client->http2().call("/test.Echo/Wait", "", false);
+  ASSERT_TRUE(first.run_until([&] { return waiting_.count() >= 1; }));
+  ASSERT_TRUE(second.run_until([&] { return waiting_.count() == 2; }));
   RawSocket third(port());
   EXPECT_THAT(third.read_until("too many connections\n"), HasSubstr("503 Service Unavailable"));
   EXPECT_EQ(server_->stats().connections_refused, 1u);
+}
+
+// Goal: connections that are held and not used keep nobody out, and those that are used stay.
+TEST_F(Http2ServerTest, NearTheLimitIdleConnectionsMakeRoomForOthers) {
+  start({.io_threads = 2, .connections_max = 64});
+  SocketClient busy(port());
+  busy.http2().call("/test.Echo/Wait", "", false);
+  ASSERT_TRUE(busy.run_until([&] { return waiting_.count() == 1; }));
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 200; ++i)
+    idle.emplace_back(port());
+  EXPECT_TRUE(eventually([&] { return is_served(port()); }));
+  EXPECT_GE(server_->stats().connections_shed, 1u);
+  EXPECT_EQ(waiting_.cancelled, 0);
+  waiting_.finish_all(0);
 }
 
 TEST_F(Http2ServerTest, ADrainFinishesWhatRunsAndAcceptsNoMore) {

@@ -67,6 +67,12 @@ class Session {
   virtual bool is_broken() const = 0;
   // Calls and requests under way.
   virtual std::size_t open_count() const = 0;
+  // Nothing runs, and no request has begun to come.
+  virtual bool is_idle() const = 0;
+  // A request has come whole.
+  virtual bool has_served() const = 0;
+  // Ends it, politely and at once. REQUIRES: is_idle().
+  virtual void end_idle(TimePoint now) = 0;
 };
 
 }  // namespace ordo::http2
