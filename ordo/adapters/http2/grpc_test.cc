@@ -310,8 +310,8 @@ TEST(GrpcTest, ACallByGetIs405) {
 }
 
 TEST(GrpcTest, ACallEndsAtItsDeadlineAndTheHandlerIsTold) {
-  Http2Rig rig;
   Told told;
+  Http2Rig rig;
   add_recorder(rig.routes, told);
   const auto id = rig.client.call("/test.Echo/Chat", "", false, {{"grpc-timeout", "100m"}});
   rig.run();
@@ -344,8 +344,8 @@ TEST(GrpcTest, ATimeoutThatIsNoneIsRefused) {
 }
 
 TEST(GrpcTest, AStreamOfMessagesComesInOrderAndEnds) {
-  Http2Rig rig;
   Told told;
+  Http2Rig rig;
   add_recorder(rig.routes, told);
   const auto id = rig.client.call("/test.Echo/Chat", framed("one"), false);
   rig.run();
@@ -367,8 +367,8 @@ TEST(GrpcTest, AStreamOfMessagesComesInOrderAndEnds) {
 }
 
 TEST(GrpcTest, AResetCancelsTheCall) {
-  Http2Rig rig;
   Told told;
+  Http2Rig rig;
   add_recorder(rig.routes, told);
   const auto id = rig.client.call("/test.Echo/Chat", framed("one"), false);
   rig.run();
@@ -382,8 +382,8 @@ TEST(GrpcTest, AResetCancelsTheCall) {
 }
 
 TEST(GrpcTest, ALostConnectionCancelsItsCalls) {
-  Http2Rig rig;
   Told told;
+  Http2Rig rig;
   add_recorder(rig.routes, told);
   rig.client.call("/test.Echo/Chat", framed("one"), false);
   rig.run();
@@ -395,8 +395,8 @@ TEST(GrpcTest, ALostConnectionCancelsItsCalls) {
 TEST(GrpcTest, ASlowReaderIsNotSentMoreThanTheBoundAndTheHandlerIsToldOfRoom) {
   Limits limits;
   limits.stream_output_bytes_max = 100'000;
-  Http2Rig rig(limits);
   Told told;
+  Http2Rig rig(limits);
   add_recorder(rig.routes, told);
   rig.client.is_reading = false;
   const auto id = rig.client.call("/test.Echo/Chat", framed("go"), false);
@@ -428,8 +428,8 @@ TEST(GrpcTest, ASlowReaderIsNotSentMoreThanTheBoundAndTheHandlerIsToldOfRoom) {
 TEST(GrpcTest, AllStreamsOfASlowReaderTogetherAreBounded) {
   Limits limits;
   limits.output_bytes_max = 100'000;
-  Http2Rig rig(limits);
   std::vector<Told> told(3);
+  Http2Rig rig(limits);
   for (Told& one : told) {
     const std::string path = "/test.Echo/Chat" + std::to_string(&one - told.data());
     rig.routes.streaming(path, [&one](const CallPtr& call) -> std::unique_ptr<CallHandler> {
@@ -478,8 +478,8 @@ TEST(GrpcTest, AllStreamsOfASlowReaderTogetherAreBounded) {
 TEST(GrpcTest, WhatAResetCallHadQueuedIsForgotten) {
   Limits limits;
   limits.output_bytes_max = 100'000;
-  Http2Rig rig(limits);
   Told told;
+  Http2Rig rig(limits);
   add_recorder(rig.routes, told);
   add_echo(rig.routes);
   rig.client.is_reading = false;
@@ -501,8 +501,8 @@ TEST(GrpcTest, WhatAResetCallHadQueuedIsForgotten) {
 TEST(GrpcTest, HeldInputIsNotHandedOverAndTheClientGetsNoRoom) {
   Limits limits;
   limits.stream_window_bytes = 65'535;
-  Http2Rig rig(limits);
   Told told;
+  Http2Rig rig(limits);
   add_recorder(rig.routes, told);
   const auto id = rig.client.call("/test.Echo/Chat", framed("one"), false);
   rig.run();
@@ -524,8 +524,8 @@ TEST(GrpcTest, HeldInputIsNotHandedOverAndTheClientGetsNoRoom) {
 }
 
 TEST(GrpcTest, AHandlerMayHoldItsInputAfterEachMessage) {
-  Http2Rig rig;
   Told told;
+  Http2Rig rig;
   class OneByOne final : public CallHandler {
    public:
     explicit OneByOne(Told& told) : told_(told) {}

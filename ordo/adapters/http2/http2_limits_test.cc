@@ -107,8 +107,8 @@ void expect_calmed_by(Http2Rig& rig, const std::string& bytes, int times, const 
 TEST(Http2LimitsTest, TooManyResetsOfTheClientAreCalmed) {
   Limits limits;
   limits.resets_burst = 50;
-  Http2Rig rig(limits);
   OpenCalls open;
+  Http2Rig rig(limits);
   open.add_to(rig.routes);
   rig.run();
   for (int i = 0; i < 60 && !rig.client.goaway(); ++i) {
@@ -130,8 +130,8 @@ TEST(Http2LimitsTest, ResetsAtAnHonestRateAreNotCalmed) {
   Limits limits;
   limits.resets_burst = 50;
   limits.resets_per_second = 100;
-  Http2Rig rig(limits);
   OpenCalls open;
+  Http2Rig rig(limits);
   open.add_to(rig.routes);
   rig.run();
   for (int i = 0; i < 1'000; ++i) {
@@ -148,8 +148,8 @@ TEST(Http2LimitsTest, ResetsAtAnHonestRateAreNotCalmed) {
 TEST(Http2LimitsTest, TooManyResetsThatTheClientCausesAreCalmed) {
   Limits limits;
   limits.resets_burst = 50;
-  Http2Rig rig(limits);
   OpenCalls open;
+  Http2Rig rig(limits);
   open.add_to(rig.routes);
   rig.run();
   for (int i = 0; i < 100 && !rig.client.goaway(); ++i) {
@@ -189,8 +189,8 @@ TEST(Http2LimitsTest, TooManyPrioritiesAreCalmed) {
 TEST(Http2LimitsTest, TooManyEmptyDataFramesAreCalmed) {
   Limits limits;
   limits.controls_burst = 100;
-  Http2Rig rig(limits);
   OpenCalls open;
+  Http2Rig rig(limits);
   open.add_to(rig.routes);
   const auto id = rig.client.call("/test.Echo/Stay", "", false);
   rig.run();
@@ -262,8 +262,8 @@ TEST(Http2LimitsTest, AHeaderListAboveTheLimitIsRefusedAndTheConnectionStays) {
 TEST(Http2LimitsTest, StreamsAboveTheLimitAreRefusedAndTheOthersStay) {
   Limits limits;
   limits.streams_max = 10;
-  Http2Rig rig(limits);
   OpenCalls open;
+  Http2Rig rig(limits);
   open.add_to(rig.routes);
   // Before our SETTINGS have come: the client does not know yet.
   std::vector<std::int32_t> ids;
@@ -325,8 +325,8 @@ TEST(Http2LimitsTest, AnIdleConnectionIsClosedWithGoaway) {
 }
 
 TEST(Http2LimitsTest, ASilentClientWithACallIsPingedAndThenGivenUp) {
-  Http2Rig rig;
   OpenCalls open;
+  Http2Rig rig;
   open.add_to(rig.routes);
   rig.client.call("/test.Echo/Stay", "", false);
   rig.run();
@@ -404,8 +404,8 @@ TEST(Http2LimitsTest, NoInputIsTakenWhileOutputWaits) {
 }
 
 TEST(Http2LimitsTest, ADrainFinishesWhatRunsAndServesWhatWasOnItsWay) {
-  Http2Rig rig;
   OpenCalls open;
+  Http2Rig rig;
   open.add_to(rig.routes);
   add_echo(rig.routes);
   const auto running = rig.client.call("/test.Echo/Stay", "", false);
