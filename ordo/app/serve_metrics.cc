@@ -79,7 +79,7 @@ void add_subscriptions(MetricsText& metrics, Broker& broker) {
   for (broker::SubscriptionConfig& config : broker.subscription_configs()) {
     if (all.size() == kSubscriptionsMax) break;
     auto stats = broker.subscription_stats(config.name);
-    if (stats) all.push_back({std::move(config), std::move(*stats)});
+    if (stats) all.push_back({std::move(config), *stats});
   }
   const WallTime now = system_clock().wall_now();
   metrics.gauge("ordo_subscription_backlog", "Messages not acknowledged.");

@@ -242,7 +242,7 @@ StatusFacts gather_status(Broker& broker) {
     if (facts.subscriptions.size() == StatusFacts::kShownMax) break;
     SubscriptionFacts subscription{std::move(config), {}};
     if (auto stats = broker.subscription_stats(subscription.config.name)) {
-      subscription.stats = std::move(*stats);
+      subscription.stats = *stats;
     }
     add_blocked_of(broker, subscription, now, facts.blocked);
     facts.subscriptions.push_back(std::move(subscription));
