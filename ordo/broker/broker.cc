@@ -1,8 +1,6 @@
 #include "ordo/broker/broker.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "ordo/broker/broker_core.h"
@@ -33,17 +31,6 @@ constexpr std::chrono::nanoseconds kImpatience = std::chrono::milliseconds(500);
 Error no_ids() {
   return {ErrorCode::invalid_argument, "No ack ids specified."};
 }
-
-// What a pull has got so far.
-struct Pulled {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<ReceivedMessage> messages;
-  std::optional<Error> error;
-  std::optional<Error> damage;  // A message was kept back.
-  bool is_quiet = false;        // Nobody is about to deliver more.
-  bool is_closed = false;       // Nothing will come any more.
-};
 
 void add(SubscriptionStats& sum, const SubscriptionStats& part) {
   sum.routed += part.routed;
@@ -168,92 +155,78 @@ Result<Publisher> Broker::publisher(const std::string& topic, const PublisherOpt
 
 Result<std::vector<ReceivedMessage>> Broker::pull(const std::string& subscription,
                                                   const PullOptions& options) {
+  auto reply = std::make_shared<broker::Reply<Result<std::vector<ReceivedMessage>>>>();
+  const Result<Pull> started =
+      start_pull(subscription, options,
+                 [reply](Result<std::vector<ReceivedMessage>> got) { reply->set(std::move(got)); });
+  if (!started) return started.error();
+  return reply->wait();
+}
+
+Result<Pull> Broker::start_pull(const std::string& subscription, const PullOptions& options,
+                                OnPulled on_pulled) {
   if (options.messages_max < 1)
     return Error{ErrorCode::invalid_argument, "No max_messages specified"};
   const Result<Directory::Subscription> found = core_->find(subscription);
   if (!found) return found.error();
-  auto pulled = std::make_shared<Pulled>();
-  broker::ConsumerEvents events;
-  events.deliver = [pulled](std::vector<Delivery>&& deliveries) {
-    const std::lock_guard lock(pulled->mutex);
-    for (Delivery& delivery : deliveries)
-      pulled->messages.emplace_back(std::move(delivery));
-    pulled->changed.notify_all();
-  };
-  events.closed = [pulled](const Error& reason) {
-    const std::lock_guard lock(pulled->mutex);
-    pulled->error = reason;
-    pulled->changed.notify_all();
-  };
-  events.kept_back = [pulled](const Error& reason) {
-    const std::lock_guard lock(pulled->mutex);
-    pulled->damage = reason;
-    pulled->changed.notify_all();
-  };
-  events.quiet = [pulled] {
-    const std::lock_guard lock(pulled->mutex);
-    pulled->is_quiet = true;
-    pulled->changed.notify_all();
-  };
+  auto desk = std::make_shared<broker::PullDesk>(options, std::move(on_pulled), core_->timer());
   broker::ConsumerSettings settings;
   settings.limits.messages = static_cast<std::int64_t>(options.messages_max);
   settings.limits.bytes = static_cast<std::int64_t>(options.bytes_max);
   settings.limits.is_one_shot = true;
-  const Result<std::shared_ptr<ConsumerDesk>> consumer =
-      core_->open_consumer(**found, settings, std::move(events));
-  if (!consumer) return consumer.error();
+  Result<std::shared_ptr<ConsumerDesk>> consumer =
+      core_->open_consumer(**found, settings, desk->events());
+  if (!consumer) return std::move(consumer).error();
   const bool is_patient = options.wait > std::chrono::nanoseconds(0);
-  const TimePoint deadline =
-      engine::saturating_add(core_->clock().now(), is_patient ? options.wait : kImpatience);
-  std::unique_lock lock(pulled->mutex);
-  const auto is_done = [&] {
-    const bool has_all = pulled->messages.size() >= options.messages_max;
-    const bool has_some = !pulled->messages.empty() || !is_patient;
-    return pulled->error || pulled->damage || has_all || (has_some && pulled->is_quiet);
-  };
-  while (!is_done()) {
-    if (core_->clock().wait_until(lock, pulled->changed, deadline)) break;
-  }
-  lock.unlock();
-  // What was delivered meanwhile belongs to this pull too.
-  (*consumer)->close(broker::CloseConsumer::How::keep_leases, [pulled] {
-    const std::lock_guard guard(pulled->mutex);
-    pulled->is_closed = true;
-    pulled->changed.notify_all();
-  });
-  lock.lock();
-  pulled->changed.wait(lock, [&] { return pulled->is_closed; });
-  if (pulled->error && pulled->messages.empty()) return *pulled->error;
-  if (pulled->damage && pulled->messages.empty()) return *pulled->damage;
-  return std::move(pulled->messages);
+  desk->begin(
+      std::move(*consumer),
+      engine::saturating_add(core_->clock().now(), is_patient ? options.wait : kImpatience));
+  return Pull(std::move(desk), core_);
 }
 
 Result<std::vector<SettleOutcome>> Broker::acknowledge(const std::string& subscription,
                                                        std::vector<broker::AckId> ids) {
-  if (ids.empty()) return no_ids();
-  const Result<Directory::Subscription> found = core_->find(subscription);
-  if (!found) return found.error();
   auto reply = std::make_shared<broker::Reply<std::vector<SettleOutcome>>>();
-  broker::acknowledge(
-      (*found)->topic->hosts, (*found)->number, std::move(ids),
+  Status asked = acknowledge(
+      subscription, std::move(ids),
       [reply](std::vector<SettleOutcome>&& outcomes) { reply->set(std::move(outcomes)); });
+  if (!asked) return std::move(asked).error();
   return reply->wait();
 }
 
 Result<std::vector<SettleOutcome>> Broker::modify_ack_deadline(const std::string& subscription,
                                                                std::vector<broker::AckId> ids,
                                                                std::chrono::nanoseconds deadline) {
+  auto reply = std::make_shared<broker::Reply<std::vector<SettleOutcome>>>();
+  Status asked = modify_ack_deadline(
+      subscription, std::move(ids), deadline,
+      [reply](std::vector<SettleOutcome>&& outcomes) { reply->set(std::move(outcomes)); });
+  if (!asked) return std::move(asked).error();
+  return reply->wait();
+}
+
+Status Broker::acknowledge(const std::string& subscription, std::vector<broker::AckId> ids,
+                           broker::OnSettled on_settled) {
+  if (ids.empty()) return no_ids();
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  broker::acknowledge((*found)->topic->hosts, (*found)->number, std::move(ids),
+                      std::move(on_settled));
+  return {};
+}
+
+Status Broker::modify_ack_deadline(const std::string& subscription, std::vector<broker::AckId> ids,
+                                   std::chrono::nanoseconds deadline,
+                                   broker::OnSettled on_settled) {
   if (ids.empty()) return no_ids();
   if (deadline < std::chrono::nanoseconds(0) || deadline > kAckDeadlineMax)
     return Error{ErrorCode::invalid_argument,
                  "The ack deadline must be between 0 and 600 seconds."};
   const Result<Directory::Subscription> found = core_->find(subscription);
   if (!found) return found.error();
-  auto reply = std::make_shared<broker::Reply<std::vector<SettleOutcome>>>();
-  broker::modify_deadline(
-      (*found)->topic->hosts, (*found)->number, std::move(ids), deadline,
-      [reply](std::vector<SettleOutcome>&& outcomes) { reply->set(std::move(outcomes)); });
-  return reply->wait();
+  broker::modify_deadline((*found)->topic->hosts, (*found)->number, std::move(ids), deadline,
+                          std::move(on_settled));
+  return {};
 }
 
 Result<Stream> Broker::open_stream(const std::string& subscription, const StreamOptions& options,

@@ -19,7 +19,7 @@
 // known.
 //
 // Threads: any, all calls. Those that return a Result wait, so they must not be made from callbacks
-//          and handlers of the broker, except acknowledge() and publish() with a callback.
+//          and handlers of the broker, except those that take a callback, and settings_of().
 //          Owns BrokerOptions::threads and three more.
 // Bounds:  BrokerOptions; docs/limits.md.
 // Errors:  with the codes and the words of the Pub/Sub service. `unavailable`: closed, or the store
@@ -38,6 +38,7 @@
 #include "ordo/broker/catalog.h"
 #include "ordo/broker/live_feed.h"
 #include "ordo/broker/publisher.h"
+#include "ordo/broker/pull.h"
 #include "ordo/broker/received_message.h"
 #include "ordo/broker/store.h"
 #include "ordo/broker/stream.h"
@@ -55,13 +56,6 @@ struct StreamOptions {
   std::int64_t bytes_max = 0;     // Likewise; one message may overshoot.
   // 1 to 600 seconds; the subscription's, if none.
   std::optional<std::chrono::nanoseconds> ack_deadline{};
-};
-
-struct PullOptions {
-  std::size_t messages_max = 100;
-  std::size_t bytes_max = 8u << 20;  // One message may overshoot.
-  // How long it waits for the first message. Zero: it takes what there is.
-  std::chrono::nanoseconds wait = std::chrono::seconds(90);
 };
 
 struct BrokerStats {
@@ -125,6 +119,9 @@ class Broker {
       const std::string& project, int page_size = 0, const std::string& page_token = "");
   Status delete_subscription(const std::string& name);
   Status detach_subscription(const std::string& name);
+  // As a subscription that can be consumed is set at this moment. Does not wait.
+  Result<std::shared_ptr<const broker::SubscriptionConfig>> settings_of(
+      const std::string& subscription) const;
 
   Result<broker::SnapshotConfig> create_snapshot(broker::SnapshotConfig config,
                                                  const std::string& subscription);
@@ -156,10 +153,11 @@ class Broker {
 
   // --------------------------------------------------------------------------------- consuming
 
-  // data_loss: all it would have got is not what was published; it is kept back, and the next pull
-  // gets others.
   Result<std::vector<ReceivedMessage>> pull(const std::string& subscription,
                                             const PullOptions& options = {});
+  // The same without waiting; see pull.h. An error: the callback is not called.
+  Result<Pull> start_pull(const std::string& subscription, const PullOptions& options,
+                          OnPulled on_pulled);
   // On disk when it returns. One outcome for each id.
   Result<std::vector<broker::SettleOutcome>> acknowledge(const std::string& subscription,
                                                          std::vector<broker::AckId> ids);
@@ -167,6 +165,12 @@ class Broker {
   Result<std::vector<broker::SettleOutcome>> modify_ack_deadline(const std::string& subscription,
                                                                  std::vector<broker::AckId> ids,
                                                                  std::chrono::nanoseconds deadline);
+  // The same without waiting. The callback is called once, by a thread of the broker or by this
+  // one. An error: it is not called.
+  Status acknowledge(const std::string& subscription, std::vector<broker::AckId> ids,
+                     broker::OnSettled on_settled);
+  Status modify_ack_deadline(const std::string& subscription, std::vector<broker::AckId> ids,
+                             std::chrono::nanoseconds deadline, broker::OnSettled on_settled);
 
   Result<Stream> open_stream(const std::string& subscription, const StreamOptions& options,
                              broker::ConsumerEvents events);

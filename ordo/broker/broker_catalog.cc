@@ -1,4 +1,5 @@
 // The calls of Broker that ask and change the catalog.
+#include <memory>
 #include <utility>
 
 #include "ordo/broker/broker.h"
@@ -83,6 +84,14 @@ Status Broker::delete_subscription(const std::string& name) {
 
 Status Broker::detach_subscription(const std::string& name) {
   return core_->desk().detach_subscription(name);
+}
+
+Result<std::shared_ptr<const SubscriptionConfig>> Broker::settings_of(
+    const std::string& subscription) const {
+  Result<broker::Directory::Subscription> found = core_->find(subscription);
+  if (!found) return std::move(found).error();
+  const SubscriptionConfig* config = &(*found)->config;
+  return std::shared_ptr<const SubscriptionConfig>(std::move(*found), config);
 }
 
 Result<SnapshotConfig> Broker::create_snapshot(SnapshotConfig config,

@@ -401,8 +401,12 @@ std::size_t wire_size(const Message& message) {
 }
 
 void append_wire(std::string& out, const Message& message) {
-  const TimeParts time = parts_of(message.publish_time());
   out += message.body();
+  append_wire_end(out, message);
+}
+
+void append_wire_end(std::string& out, const Message& message) {
+  const TimeParts time = parts_of(message.publish_time());
   put_bytes_field(out, kMessageId, IdText(message.id()).view());
   put_tag(out, kPublishTime, WireType::bytes);
   put_varint(out, time_size(time));

@@ -139,5 +139,7 @@ MessageBody dead_letter_body(std::string_view body, const DeadLetterOrigin& orig
 // A stored message as it is sent: its body, message_id and publish_time.
 std::size_t wire_size(const Message& message);
 void append_wire(std::string& out, const Message& message);
+// The same without the body, which is the first part of it: for those who send that as it lies.
+void append_wire_end(std::string& out, const Message& message);
 
 }  // namespace ordo::broker

@@ -39,6 +39,7 @@ class ReceivedMessage {
   // 1 + failures, where a policy of the subscription counts them; else 0.
   std::uint32_t attempt() const { return delivery_.attempt; }
   const broker::Message& message() const { return delivery_.message; }
+  const broker::Delivery& delivery() const { return delivery_; }
 
  private:
   broker::Delivery delivery_;
