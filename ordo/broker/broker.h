@@ -133,6 +133,11 @@ class Broker {
                                                               const std::string& page_token = "");
   Status delete_snapshot(const std::string& name);
 
+  // Who may do what with a topic, subscription or snapshot, as its owner wrote it down: kept, given
+  // back and never looked at. Empty: none. It goes with its resource.
+  Status set_policy(const std::string& resource, std::string policy);
+  Result<std::string> get_policy(const std::string& resource);
+
   // What was published before `time` counts as acknowledged, what came later as not.
   Status seek(const std::string& subscription, WallTime time);
   Status seek(const std::string& subscription, const std::string& snapshot);

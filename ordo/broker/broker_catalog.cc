@@ -122,6 +122,14 @@ Status Broker::delete_snapshot(const std::string& name) {
   return core_->desk().delete_snapshot(name);
 }
 
+Status Broker::set_policy(const std::string& resource, std::string policy) {
+  return core_->desk().set_policy(resource, std::move(policy));
+}
+
+Result<std::string> Broker::get_policy(const std::string& resource) {
+  return core_->desk().ask([&](const Catalog& catalog) { return catalog.get_policy(resource); });
+}
+
 Status Broker::seek(const std::string& subscription, WallTime time) {
   return core_->desk().seek_to_time(subscription, time);
 }

@@ -58,6 +58,12 @@ void Catalog::put_rows(CommitBatch& rows, const Edit& edit) const {
     erase_row(rows, {kSubscriptionKind, gone->name});
   } else if (const auto* forgotten = std::get_if<EraseSnapshotEdit>(&edit)) {
     erase_row(rows, {kSnapshotKind, forgotten->name});
+  } else if (const auto* policy = std::get_if<PolicyEdit>(&edit)) {
+    if (policy->policy.empty()) {
+      erase_row(rows, {kPolicyKind, policy->resource});
+    } else {
+      put_row(rows, {kPolicyKind, policy->resource}, encode_policy(policy->policy));
+    }
   }
 }
 
@@ -104,6 +110,12 @@ void Catalog::perform(const Edit& edit) {
     subscriptions_.erase(found);
   } else if (const auto* forgotten = std::get_if<EraseSnapshotEdit>(&edit)) {
     snapshots_.erase(snapshots_.find(forgotten->name));
+  } else if (const auto* policy = std::get_if<PolicyEdit>(&edit)) {
+    if (policy->policy.empty()) {
+      policies_.erase(policy->resource);
+    } else {
+      policies_[policy->resource] = policy->policy;
+    }
   }
 }
 
@@ -244,6 +256,12 @@ Status Catalog::read_row(Catalog& catalog, const CatalogKey& key, std::string_vi
       return take(decode_subscription(key.name, value));
     case kSnapshotKind:
       return take(decode_snapshot(key.name, value));
+    case kPolicyKind: {
+      Result<std::string> policy = decode_policy(key.name, value);
+      if (!policy) return std::move(policy).error();
+      catalog.perform(PolicyEdit{key.name, *std::move(policy)});
+      return {};
+    }
     case kCountersKind: {
       const Result<CatalogCounters> counters = decode_counters(value);
       if (!counters) return counters.error();

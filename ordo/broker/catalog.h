@@ -206,6 +206,13 @@ class Catalog {
   // `snapshot` empty: to a time.
   Result<CursorPlan> plan_seek(std::string_view subscription, std::string_view snapshot) const;
 
+  // ----------------------------------------------------------------------------------- policies
+
+  // Who may do what with a topic, subscription or snapshot, as it was given: kept, not looked at,
+  // and gone with its resource. Empty: none.
+  Result<CatalogChange> set_policy(std::string_view resource, std::string policy);
+  Result<std::string> get_policy(std::string_view resource) const;
+
   // ------------------------------------------------------------------------------------- changes
 
   // The change of the last call is on disk.
@@ -256,8 +263,12 @@ class Catalog {
   struct EraseSnapshotEdit {
     std::string name;
   };
+  struct PolicyEdit {
+    std::string resource;
+    std::string policy;  // Empty: there is none any more.
+  };
   using Edit = std::variant<CatalogTopic, CatalogSubscription, CatalogSnapshot, EraseTopicEdit,
-                            EraseSubscriptionEdit, EraseSnapshotEdit>;
+                            EraseSubscriptionEdit, EraseSnapshotEdit, PolicyEdit>;
   CatalogChange begin(std::string name);
   void edit(CatalogChange& change, Edit edit);
   void put_counters(CatalogChange& change) const;
@@ -275,6 +286,8 @@ class Catalog {
                            const CatalogTopic* now) const;
   bool is_needed(TopicNumber topic, CursorNumber except) const;
   void release_topic(CatalogChange& change, TopicNumber topic, CursorNumber cursor);
+  void forget_policy(CatalogChange& change, std::string_view resource);
+  Status check_resource(std::string_view name) const;
   Status check_dead_letter_topic(const SubscriptionConfig& config) const;
   Status update_field(SubscriptionConfig& config, const SubscriptionConfig& from,
                       std::string_view path) const;
@@ -288,7 +301,8 @@ class Catalog {
   std::map<std::string, CatalogSubscription, std::less<>> subscriptions_;
   std::map<CursorNumber, std::string> subscription_names_;
   std::map<std::string, CatalogSnapshot, std::less<>> snapshots_;
-  std::map<CursorNumber, WallTime> recorded_active_;  // What is on disk of last_active.
+  std::map<CursorNumber, WallTime> recorded_active_;          // What is on disk of last_active.
+  std::map<std::string, std::string, std::less<>> policies_;  // By resource; those that are set.
   std::vector<Edit> pending_;
   bool has_pending_ = false;
 };

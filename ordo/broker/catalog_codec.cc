@@ -311,6 +311,21 @@ std::string encode_row(const CatalogCounters& counters) {
   return row.take();
 }
 
+std::string encode_policy(std::string_view policy) {
+  RowWriter row;
+  row.text(1, policy);
+  return row.take();
+}
+
+Result<std::string> decode_policy(std::string_view name, std::string_view bytes) {
+  std::string policy;
+  const auto take = [&](const WireField& field) {
+    return field.number == 1 && take_text(field, policy);
+  };
+  if (Status read = read_row("policy", name, bytes, take); !read) return read.error();
+  return policy;
+}
+
 Result<CatalogTopic> decode_topic(std::string_view name, std::string_view bytes) {
   return decode_any_topic(name, bytes, false);
 }

@@ -25,6 +25,7 @@ inline constexpr std::uint8_t kSubscriptionKind = 2;
 inline constexpr std::uint8_t kSnapshotKind = 3;
 inline constexpr std::uint8_t kCountersKind = 4;
 inline constexpr std::uint8_t kDeletedTopicKind = 5;
+inline constexpr std::uint8_t kPolicyKind = 6;  // The name is that of what it is the policy of.
 
 inline constexpr std::string_view kCountersName = "next";
 
@@ -34,6 +35,7 @@ std::string encode_row(const CatalogTopic& topic);
 std::string encode_row(const CatalogSubscription& subscription);
 std::string encode_row(const CatalogSnapshot& snapshot);
 std::string encode_row(const CatalogCounters& counters);
+std::string encode_policy(std::string_view policy);
 
 // `name` is that of the row's key. Errors: data_loss.
 Result<CatalogTopic> decode_topic(std::string_view name, std::string_view bytes);
@@ -41,5 +43,6 @@ Result<CatalogTopic> decode_deleted_topic(std::string_view name, std::string_vie
 Result<CatalogSubscription> decode_subscription(std::string_view name, std::string_view bytes);
 Result<CatalogSnapshot> decode_snapshot(std::string_view name, std::string_view bytes);
 Result<CatalogCounters> decode_counters(std::string_view bytes);
+Result<std::string> decode_policy(std::string_view name, std::string_view bytes);
 
 }  // namespace ordo::broker

@@ -169,6 +169,10 @@ Status CatalogDesk::delete_snapshot(const std::string& name) {
   return run([&] { return make(catalog_.delete_snapshot(name)); });
 }
 
+Status CatalogDesk::set_policy(const std::string& resource, std::string policy) {
+  return run([&] { return make(catalog_.set_policy(resource, std::move(policy))); });
+}
+
 Status CatalogDesk::seek_to_time(const std::string& subscription, WallTime time) {
   return run([&] { return seek(subscription, "", time); });
 }

@@ -62,6 +62,7 @@ class CatalogDesk {
   Result<SnapshotConfig> create_snapshot(SnapshotConfig config, const std::string& subscription);
   Result<SnapshotConfig> update_snapshot(SnapshotConfig config, UpdateMask mask);
   Status delete_snapshot(const std::string& name);
+  Status set_policy(const std::string& resource, std::string policy);
   Status seek_to_time(const std::string& subscription, WallTime time);
   Status seek_to_snapshot(const std::string& subscription, const std::string& snapshot);
 

@@ -98,6 +98,7 @@ Result<CatalogChange> Catalog::delete_snapshot(std::string_view name) {
   change.before.emplace_back(
       DropSnapshotOfAll{found->topic, partitions_of(found->topic), found->number});
   release_topic(change, found->topic, found->number);
+  forget_policy(change, name);
   edit(change, EraseSnapshotEdit{std::string(name)});
   return change;
 }

@@ -150,6 +150,7 @@ Result<CatalogChange> Catalog::delete_subscription(std::string_view name) {
         DetachFromAll{found->topic, partitions_of(found->topic), found->number, not_found(name)});
     release_topic(change, found->topic, found->number);
   }
+  forget_policy(change, name);
   edit(change, EraseSubscriptionEdit{std::string(name)});
   return change;
 }

@@ -91,6 +91,7 @@ Result<CatalogChange> Catalog::delete_topic(std::string_view name) {
   CatalogChange change = begin(std::string(name));
   CatalogTopic topic = *found;
   reconfigure_senders(change, name, nullptr);
+  forget_policy(change, name);
   for (const auto& [key, subscription] : subscriptions_) {
     if (subscription.topic != topic.number) continue;
     CatalogSubscription orphan = subscription;
