@@ -1,0 +1,137 @@
+// Pull: waits for the first message as long as the client does.
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "ordo/adapters/pubsub_wire/catalog_call.h"
+#include "ordo/adapters/pubsub_wire/groups.h"
+#include "ordo/adapters/pubsub_wire/pull_response.h"
+#include "ordo/adapters/pubsub_wire/resources.h"
+#include "ordo/broker/resource_name.h"
+
+namespace ordo::pubsub_wire {
+namespace {
+
+constexpr std::size_t kMessagesMax = 1'000;
+constexpr std::size_t kBytesMax = 3u << 20;  // Clients refuse answers above 4 MB unless told.
+constexpr std::chrono::seconds kWaitMax{90};
+// What is left of the client's patience, for the way back.
+constexpr std::chrono::seconds kWayBack{1};
+
+// The pull behind a call; ended when the service closes.
+class PullCall final : public OpenCall, public std::enable_shared_from_this<PullCall> {
+ public:
+  PullCall(CorePtr core, http2::CallPtr call) : core_(std::move(core)), call_(std::move(call)) {}
+  ~PullCall() override { core_->remove(this); }
+
+  void start(const v1::PullRequest& request) {
+    if (Status started = try_start(request); !started) call_->finish(started.error());
+  }
+
+  // Whoever asked has gone: what was delivered is for others.
+  void cancel() {
+    std::optional<Pull> pull;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      std::swap(pull, pull_);
+    }
+    if (pull) pull->cancel();
+  }
+
+  void end(const Error& reason) override {
+    call_->finish(reason);
+    cancel();
+  }
+
+ private:
+  Status try_start(const v1::PullRequest& request) {
+    const auto name =
+        broker::ResourceName::parse(request.subscription(), broker::Collection::subscriptions);
+    if (!name) return name.error();
+    if (request.max_messages() <= 0)
+      return Error{ErrorCode::invalid_argument, "No max_messages specified"};
+    PullOptions options;
+    options.messages_max = std::min(static_cast<std::size_t>(request.max_messages()), kMessagesMax);
+    options.bytes_max = kBytesMax;
+    options.wait = request.return_immediately() ? std::chrono::nanoseconds(0) : wait();
+    if (!core_->add(shared_from_this())) return closed_error();
+    Result<Pull> pull = core_->broker().start_pull(
+        request.subscription(), options,
+        [self = shared_from_this()](const Result<std::vector<ReceivedMessage>>& got) {
+          self->answer(got);
+        });
+    if (!pull) return std::move(pull).error();
+    bool is_over = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over = is_over_;
+      if (!is_over) pull_ = *pull;
+    }
+    if (is_over) pull->cancel();
+    return {};
+  }
+
+  std::chrono::nanoseconds wait() const {
+    const TimePoint now = core_->clock().now();
+    if (call_->deadline() == TimePoint::max()) return kWaitMax;
+    return std::clamp<std::chrono::nanoseconds>(call_->deadline() - now - kWayBack,
+                                                std::chrono::nanoseconds(0), kWaitMax);
+  }
+
+  void answer(const Result<std::vector<ReceivedMessage>>& got) {
+    {
+      const std::lock_guard lock(mutex_);
+      pull_.reset();
+      if (is_over_) return;
+    }
+    if (!got) return call_->finish(got.error());
+    PullResponse response(core_->ack_ids());
+    for (const ReceivedMessage& message : *got)
+      response.add(message.delivery());
+    call_->reply(response.take());
+  }
+
+  const CorePtr core_;
+  const http2::CallPtr call_;
+
+  std::mutex mutex_;  // Guards the two below.
+  std::optional<Pull> pull_;
+  bool is_over_ = false;
+};
+
+// The front's unary calls do not hear that their client has gone; this one has to.
+class PullHandler final : public http2::CallHandler {
+ public:
+  PullHandler(CorePtr core, http2::CallPtr call)
+      : call_(call),
+        pull_(std::make_shared<PullCall>(std::move(core), std::move(call))) {}
+
+  void on_message(std::string_view bytes) override {
+    v1::PullRequest request;
+    if (std::exchange(has_begun_, true) || !parse(request, bytes))
+      return call_->finish(malformed_request());
+    pull_->start(request);
+  }
+  void on_half_close() override {
+    if (!has_begun_) call_->finish(malformed_request());
+  }
+  void on_cancelled() override { pull_->cancel(); }
+
+ private:
+  const http2::CallPtr call_;
+  const std::shared_ptr<PullCall> pull_;
+  bool has_begun_ = false;
+};
+
+}  // namespace
+
+void add_pull_call(http2::Routes& routes, const CorePtr& core) {
+  routes.streaming("/google.pubsub.v1.Subscriber/Pull", [core](const http2::CallPtr& call) {
+    return std::make_unique<PullHandler>(core, call);
+  });
+}
+
+}  // namespace ordo::pubsub_wire

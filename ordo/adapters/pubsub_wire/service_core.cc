@@ -1,0 +1,77 @@
+#include "ordo/adapters/pubsub_wire/service_core.h"
+
+#include <utility>
+#include <vector>
+
+namespace ordo::pubsub_wire {
+
+Error closed_error() {
+  return {ErrorCode::unavailable, "The server is shutting down."};
+}
+
+ServiceCore::ServiceCore(Broker& broker, const ServiceOptions& options)
+    : broker_(broker),
+      options_(options),
+      clock_(options.clock != nullptr ? *options.clock : system_clock()),
+      loop_({.name = "ordo-wire", .tasks_max = options.catalog_calls_max, .clock = &clock_}) {}
+
+void ServiceCore::run(const http2::CallPtr& call, std::function<void()> work) {
+  // A task that is dropped answers by its end.
+  struct Promise {
+    http2::CallPtr call;
+
+    explicit Promise(http2::CallPtr to) : call(std::move(to)) {}
+    Promise(Promise&&) noexcept = default;
+    Promise& operator=(Promise&&) = delete;
+    ~Promise() {
+      if (call) call->finish(Error{ErrorCode::unavailable, "The server is busy or shuts down."});
+    }
+  };
+  Task task([promise = Promise(call), work = std::move(work)]() mutable {
+    const http2::CallPtr kept = std::move(promise.call);
+    promise.call = nullptr;
+    if (!kept->is_cancelled()) work();
+  });
+  (void)loop_.try_post(std::move(task));
+}
+
+bool ServiceCore::add(const std::shared_ptr<OpenCall>& call) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return false;
+  open_.emplace(call.get(), call);
+  return true;
+}
+
+void ServiceCore::remove(const OpenCall* call) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(call);
+}
+
+bool ServiceCore::begin_settling(std::size_t count) {
+  const std::size_t before = settling_.fetch_add(count, std::memory_order_relaxed);
+  if (before + count <= options_.settling_ids_max || before == 0) return true;
+  end_settling(count);
+  return false;
+}
+
+void ServiceCore::close() {
+  std::vector<std::shared_ptr<OpenCall>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    for (const auto& [key, weak] : open_) {
+      if (auto call = weak.lock()) open.push_back(std::move(call));
+    }
+    open_.clear();
+  }
+  for (const auto& call : open)
+    call->end(closed_error());
+  (void)loop_.stop(TimePoint::min());
+}
+
+bool ServiceCore::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return is_closed_;
+}
+
+}  // namespace ordo::pubsub_wire

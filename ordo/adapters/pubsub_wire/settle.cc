@@ -1,0 +1,158 @@
+// Acknowledge and ModifyAckDeadline.
+#include "ordo/adapters/pubsub_wire/settle.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
+
+#include "ordo/adapters/pubsub_wire/catalog_call.h"
+#include "ordo/adapters/pubsub_wire/groups.h"
+#include "ordo/adapters/pubsub_wire/requests.h"
+#include "ordo/broker/resource_name.h"
+
+namespace ordo::pubsub_wire {
+
+using broker::SettleOutcome;
+
+ReadIds read_ids(const broker::AckIdText& codec, const std::vector<std::string_view>& texts) {
+  ReadIds read;
+  read.ids.reserve(texts.size());
+  read.texts.reserve(texts.size());
+  for (const std::string_view text : texts) {
+    const Result<broker::AckId> id = codec.decode(text);
+    if (id) {
+      read.ids.push_back(*id);
+      read.texts.push_back(text);
+    } else {
+      read.malformed.push_back(text);
+    }
+  }
+  return read;
+}
+
+Error invalid_ack_id(std::string_view text) {
+  constexpr std::size_t kShownMax = 200;
+  return {ErrorCode::invalid_argument,
+          "Invalid ack id (ack_id=" + std::string(text.substr(0, kShownMax)) + ")"};
+}
+
+void FailedIds::add(std::string_view text, SettleOutcome outcome) {
+  if (outcome == SettleOutcome::stale) permanent.emplace_back(text);
+  if (outcome == SettleOutcome::not_now) transient.emplace_back(text);
+}
+
+Error error_of(const FailedIds& failed) {
+  if (failed.permanent.empty())
+    return {ErrorCode::unavailable, "Some acknowledgement ids in the request could not be stored."};
+  return {ErrorCode::invalid_argument,
+          "Some acknowledgement ids in the request were invalid. This could be because the "
+          "acknowledgement ids have expired or the acknowledgement ids were malformed."};
+}
+
+std::string details_of(const FailedIds& failed) {
+  const Error error = error_of(failed);
+  google::rpc::ErrorInfo info;
+  info.set_reason("EXACTLY_ONCE_ACKID_FAILURE");
+  info.set_domain("pubsub.googleapis.com");
+  for (const std::string& id : failed.permanent)
+    (*info.mutable_metadata())[id] = "PERMANENT_FAILURE_INVALID_ACK_ID";
+  for (const std::string& id : failed.transient)
+    (*info.mutable_metadata())[id] = "TRANSIENT_FAILURE_SERVICE_UNAVAILABLE";
+  google::rpc::Status status;
+  status.set_code(static_cast<std::int32_t>(error.code));
+  status.set_message(error.message);
+  status.add_details()->PackFrom(info);
+  return status.SerializeAsString();
+}
+
+namespace {
+
+// One call whose ids are with the broker.
+struct Settling {
+  CorePtr core;
+  http2::CallPtr call;
+  bool is_exactly_once = false;
+  std::vector<std::string> texts;  // Of the ids, for exactly-once.
+  FailedIds failed{};
+
+  void finish(const std::vector<SettleOutcome>& outcomes) {
+    bool is_stored = true;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (is_exactly_once) failed.add(texts[i], outcomes[i]);
+      if (outcomes[i] == SettleOutcome::not_now) is_stored = false;
+    }
+    if (!failed.empty()) {
+      const Error error = error_of(failed);
+      return call->finish(static_cast<int>(error.code), error.message, details_of(failed));
+    }
+    if (!is_stored)
+      return call->finish({ErrorCode::unavailable, "The acknowledgement could not be stored."});
+    call->reply(http2::Slice{});
+  }
+};
+
+using SettleCall = Status (*)(Broker&, const SettleRequest&, std::vector<broker::AckId>,
+                              broker::OnSettled);
+
+void settle(const CorePtr& core, const http2::CallPtr& call,
+            const std::optional<SettleRequest>& request, SettleCall ask) {
+  if (!request) return call->finish(malformed_request());
+  const auto name =
+      broker::ResourceName::parse(request->subscription, broker::Collection::subscriptions);
+  if (!name) return call->finish(name.error());
+  const auto settings = core->broker().settings_of(std::string(request->subscription));
+  if (!settings) return call->finish(settings.error());
+  if (request->ack_ids.empty())
+    return call->finish({ErrorCode::invalid_argument, "No ack ids specified."});
+  const bool is_exactly_once = (*settings)->enable_exactly_once_delivery;
+  ReadIds read = read_ids(core->ack_ids(), request->ack_ids);
+  if (!read.malformed.empty() && !is_exactly_once)
+    return call->finish(invalid_ack_id(read.malformed.front()));
+  auto settling = std::make_shared<Settling>(Settling{core, call, is_exactly_once, {}});
+  if (is_exactly_once) settling->texts.assign(read.texts.begin(), read.texts.end());
+  for (const std::string_view text : read.malformed)
+    settling->failed.add(text, SettleOutcome::stale);
+  if (read.ids.empty()) return settling->finish({});
+  const std::size_t count = read.ids.size();
+  if (!core->begin_settling(count))
+    return call->finish({ErrorCode::unavailable, "Too many acknowledgements are under way."});
+  Status asked = ask(core->broker(), *request, std::move(read.ids),
+                     [settling, count](std::vector<SettleOutcome>&& outcomes) {
+                       settling->core->end_settling(count);
+                       settling->finish(outcomes);
+                     });
+  if (asked) return;
+  core->end_settling(count);
+  call->finish(asked.error());
+}
+
+Status ask_acknowledge(Broker& broker, const SettleRequest& request, std::vector<broker::AckId> ids,
+                       broker::OnSettled on_settled) {
+  return broker.acknowledge(std::string(request.subscription), std::move(ids),
+                            std::move(on_settled));
+}
+
+Status ask_modify(Broker& broker, const SettleRequest& request, std::vector<broker::AckId> ids,
+                  broker::OnSettled on_settled) {
+  return broker.modify_ack_deadline(std::string(request.subscription), std::move(ids),
+                                    std::chrono::seconds(request.ack_deadline_seconds),
+                                    std::move(on_settled));
+}
+
+}  // namespace
+
+void add_settle_calls(http2::Routes& routes, const CorePtr& core) {
+  routes.unary("/google.pubsub.v1.Subscriber/Acknowledge",
+               [core](const http2::CallPtr& call, std::string_view bytes) {
+                 settle(core, call, read_acknowledge(bytes), ask_acknowledge);
+               });
+  routes.unary("/google.pubsub.v1.Subscriber/ModifyAckDeadline",
+               [core](const http2::CallPtr& call, std::string_view bytes) {
+                 settle(core, call, read_modify_ack_deadline(bytes), ask_modify);
+               });
+}
+
+}  // namespace ordo::pubsub_wire
