@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ordo/adapters/http2/server.h"
+#include "ordo/adapters/pubsub_wire/service.h"
 #include "ordo/adapters/store_rocksdb/open_broker.h"
 #include "ordo/app/config_file.h"
 #include "ordo/app/file_limit.h"
@@ -99,6 +100,7 @@ class Run {
              (is_damaged ? "; see 'ordo doctor " + options_.data + "'" : "");
     }
     broker_ = std::move(*opened);
+    service_ = std::make_unique<pubsub_wire::Service>(*broker_);
     state_.broker.store(broker_.get());
     server_.change_routes(routes_when_ready());
     state_.phase.store(Phase::ready);
@@ -131,6 +133,7 @@ class Run {
     give_notice();
     const TimePoint deadline = system_clock().now() + options_.drain;
     server_.begin_drain();
+    service_->close();
     const bool is_complete = broker_->close(deadline);
     server_.drain(deadline);
     pages_.stop();
@@ -159,12 +162,14 @@ class Run {
   http2::Routes routes_when_ready() {
     http2::Routes routes;
     routes.plain([this](const http2::ExchangePtr& exchange) { pages_.serve(exchange); });
+    service_->add_to(routes);
     return routes;
   }
 
   const ServeOptions options_;
   ServeState state_;
   std::unique_ptr<Broker> broker_;
+  std::unique_ptr<pubsub_wire::Service> service_;
   ServePages pages_;
   http2::Server server_;
 };
