@@ -1,29 +1,49 @@
 #!/usr/bin/env bash
-# Runs the official Node client against a server of ours.
+# Runs the official Node client of Pub/Sub against `ordo serve`.
 #
-#   tests/conformance/run_node.sh SERVER WORK_FOLDER [--install]
+#   run_node.sh prepare PACKAGES FOLDER     # the client into PACKAGES, where it stays; the tests into FOLDER
+#   run_node.sh test PROGRAM FOLDER FILE    # PROGRAM is `ordo`
 #
-# SERVER is the program, called as SERVER PORT DATA_DIRECTORY. The client is installed into WORK_FOLDER,
-# where it stays: with --install from npm's registry, otherwise it has to be there already. Without
-# it nothing is tested: exit status 77, and a line that says so.
+# Where there is no node, or the client cannot be fetched, nothing is tested: exit status 77, and a
+# line that says why.
 set -euo pipefail
 
-server=$1
-folder=$2/node
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() {
-  printf 'SKIPPED: %s\n' "$*" >&2
+  printf 'SKIPPED: the official Node client was not tested: %s\n' "$*" >&2
   exit 77
 }
 
-command -v node >/dev/null || skip "there is no node"
-mkdir -p "$folder"
-cp "$here"/node/* "$folder"
-cd "$folder"
-if [ "${3:-}" = --install ] && [ ! -d node_modules/@google-cloud/pubsub ]; then
-  command -v npm >/dev/null || skip "there is no npm"
-  npm install --no-audit --no-fund --no-progress || skip "npm's registry is out of reach"
-fi
-[ -d node_modules/@google-cloud/pubsub ] || skip "the client is not installed in $folder"
-ORDO_PUBSUB_SERVER=$server exec node --test --test-concurrency=1 ./*_test.mjs
+need_node() {
+  command -v node >/dev/null || skip "there is no node"
+  local version
+  version=$(node --version)
+  version=${version#v}
+  [ "${version%%.*}" -ge 18 ] || skip "node is $version; it takes 18"
+}
+
+prepare() {
+  local packages=$1 folder=$2
+  need_node
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp "$here"/node/* "$folder"
+  python3 "$here/fetch_npm.py" "$here/node/package-lock.json" "$packages"
+  ln -s "$packages/node_modules" "$folder/node_modules"
+}
+
+run_test() {
+  local program=$1 folder=$2 file=$3
+  need_node
+  [ -e "$folder/node_modules" ] || skip "its packages are not in $folder"
+  cd "$folder"
+  # The client would look for the metadata of a Google machine.
+  export METADATA_SERVER_DETECTION=none ORDO_PROGRAM=$program ORDO_SOURCE=$here/../..
+  exec node --test "$file"
+}
+
+case $1 in
+  prepare) prepare "$2" "$3" ;;
+  test) run_test "$2" "$3" "$4" ;;
+esac

@@ -1,52 +1,13 @@
 // What a user of the official Node client meets: order within a key, and all the rest.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 
-import {PubSub, v1} from '@google-cloud/pubsub';
-import {credentials} from '@grpc/grpc-js';
+import {
+  hasCode, options, pair, pause, publish, pubsub, receive, server, subscriberClient, text, unique,
+  until, useServer,
+} from './rig.mjs';
 
-import {Server, until} from './server.mjs';
-
-const options = {timeout: 120_000};
-let server;
-let pubsub;
-let serial = 0;
-
-const unique = word => `${word}-${++serial}`;
-const pause = span => new Promise(resolve => setTimeout(resolve, span));
-const text = message => message.data.toString();
-
-before(async () => {
-  server = await Server.start();
-  pubsub = new PubSub({projectId: 'test'});
-});
-
-after(async () => {
-  await pubsub.close();
-  assert.equal(await server.stop(), 0);
-});
-
-// A topic with an ordered subscription. The client acknowledges at once: by default it collects acks
-// for 100 ms, and a key goes on with the ack.
-async function pair(settings = {}, client = {}) {
-  const [topic] = await pubsub.createTopic(unique('topic'));
-  const name = unique('subscription');
-  await topic.createSubscription(name, {enableMessageOrdering: true, ...settings});
-  const subscription =
-      pubsub.subscription(name, {batching: {maxMilliseconds: 0}, ...client});
-  return {topic: pubsub.topic(topic.name, {messageOrdering: true}), subscription};
-}
-
-const publish = (topic, data, orderingKey) =>
-  topic.publishMessage({data: Buffer.from(data), ...(orderingKey ? {orderingKey} : {})});
-
-// Calls `handle` for each message; what goes wrong with the stream fails the test.
-function receive(subscription, handle) {
-  subscription.on('message', handle);
-  subscription.on('error', error => {
-    throw error;
-  });
-}
+useServer();
 
 test('three messages of one key arrive as first, second, third', options, async () => {
   const {topic, subscription} = await pair();
@@ -109,8 +70,7 @@ test('a deadline of one second that passes: first again, then second', options, 
   const {topic, subscription} = await pair({ackDeadlineSeconds: 1});
   await publish(topic, 'first', 'k');
   await publish(topic, 'second', 'k');
-  const client = new v1.SubscriberClient(
-      {servicePath: '127.0.0.1', port: server.port, sslCreds: credentials.createInsecure()});
+  const client = subscriberClient();
   const name = `projects/test/subscriptions/${subscription.name.split('/').pop()}`;
   const pull = async () => {
     const [response] = await client.pull({subscription: name, maxMessages: 10});
@@ -121,7 +81,6 @@ test('a deadline of one second that passes: first again, then second', options, 
   assert.deepEqual(again.map(one => text(one.message)), ['first']);
   await client.acknowledge({subscription: name, ackIds: [again[0].ackId]});
   assert.deepEqual((await pull()).map(one => text(one.message)), ['second']);
-  await client.close();
 });
 
 test('a blocked key does not hold up a message without one', options, async () => {
@@ -188,11 +147,10 @@ test('exactly once: a nack brings it again, and the ack of that one succeeds', o
 
 test('errors have the codes of the service', options, async () => {
   const {topic} = await pair();
-  const has = code => error => error.code === code;
-  await assert.rejects(pubsub.topic('none-such').getMetadata(), has(5));
-  await assert.rejects(pubsub.createTopic(topic.name), has(6));
-  await assert.rejects(publish(topic, ''), has(3));
-  await assert.rejects(topic.createSubscription(unique('bad'), {filter: 'nonsense('}), has(3));
+  await assert.rejects(pubsub.topic('none-such').getMetadata(), hasCode(5));
+  await assert.rejects(pubsub.createTopic(topic.name), hasCode(6));
+  await assert.rejects(publish(topic, ''), hasCode(3));
+  await assert.rejects(topic.createSubscription(unique('bad'), {filter: 'nonsense('}), hasCode(3));
 });
 
 test('a filter lets through what it names', options, async () => {
