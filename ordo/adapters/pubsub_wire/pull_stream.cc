@@ -204,9 +204,8 @@ void PullStream::pump() {
     if (is_sent) continue;
     if (call_->is_cancelled()) {
       is_ended_ = true;
-    } else {  // Others of the connection were faster; we are told when there is room.
+    } else {  // Others of the connection were faster. Room may have come before we locked: ask again.
       put_back(std::move(load));
-      break;
     }
   }
   if (is_ended_) {
