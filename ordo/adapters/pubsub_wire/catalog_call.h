@@ -2,7 +2,7 @@
 // the service's own, answered from there.
 //
 //   Result<v1::Topic> get_topic(ServiceCore& core, const v1::GetTopicRequest& request);
-//   add_catalog_call(routes, core, "/google.pubsub.v1.Publisher/GetTopic", get_topic);
+//   add_catalog_call(methods, core, "/google.pubsub.v1.Publisher/GetTopic", get_topic);
 //
 // Threads: see ServiceCore::run().
 // Errors:  INVALID_ARGUMENT for bytes that are no such message.
@@ -13,14 +13,11 @@
 #include <string_view>
 #include <utility>
 
-#include "ordo/adapters/http2/routes.h"
+#include "ordo/adapters/pubsub_wire/methods.h"
+#include "ordo/adapters/pubsub_wire/requests.h"
 #include "ordo/adapters/pubsub_wire/service_core.h"
 
 namespace ordo::pubsub_wire {
-
-inline Error malformed_request() {
-  return {ErrorCode::invalid_argument, "The request is not well-formed."};
-}
 
 template <class Request>
 bool parse(Request& request, std::string_view bytes) {
@@ -28,18 +25,18 @@ bool parse(Request& request, std::string_view bytes) {
 }
 
 template <class Response>
-void answer(const http2::CallPtr& call, const Result<Response>& result) {
-  if (!result) return call->finish(result.error());
-  call->reply(http2::Slice::of(result->SerializeAsString()));
+void give(const AnswerPtr& answer, const Result<Response>& result) {
+  if (!result) return answer->fail(result.error());
+  answer->reply(http2::Slice::of(result->SerializeAsString()));
 }
 
 template <class Request, class Response>
-void add_catalog_call(http2::Routes& routes, const CorePtr& core, std::string path,
+void add_catalog_call(Methods& methods, const CorePtr& core, std::string path,
                       Result<Response> (*serve)(ServiceCore&, const Request&)) {
-  routes.unary(std::move(path), [core, serve](const http2::CallPtr& call, std::string_view bytes) {
+  methods.add(std::move(path), [core, serve](const AnswerPtr& answer, std::string_view bytes) {
     auto request = std::make_shared<Request>();
-    if (!parse(*request, bytes)) return call->finish(malformed_request());
-    core->run(call, [core, serve, call, request] { answer(call, serve(*core, *request)); });
+    if (!parse(*request, bytes)) return answer->fail(malformed_request());
+    core->run(answer, [core, serve, answer, request] { give(answer, serve(*core, *request)); });
   });
 }
 

@@ -58,11 +58,11 @@ Result<iam::TestIamPermissionsResponse> test_permissions(
 
 }  // namespace
 
-void add_policy_calls(http2::Routes& routes, const CorePtr& core) {
+void add_policy_calls(Methods& methods, const CorePtr& core) {
   const std::string service = "/google.iam.v1.IAMPolicy/";
-  add_catalog_call(routes, core, service + "GetIamPolicy", get_policy);
-  add_catalog_call(routes, core, service + "SetIamPolicy", set_policy);
-  add_catalog_call(routes, core, service + "TestIamPermissions", test_permissions);
+  add_catalog_call(methods, core, service + "GetIamPolicy", get_policy);
+  add_catalog_call(methods, core, service + "SetIamPolicy", set_policy);
+  add_catalog_call(methods, core, service + "TestIamPermissions", test_permissions);
 }
 
 }  // namespace ordo::pubsub_wire

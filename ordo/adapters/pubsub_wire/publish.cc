@@ -44,27 +44,27 @@ Result<std::vector<broker::MessageBody>> bodies_of(const PublishRequest& request
   return bodies;
 }
 
-void publish(ServiceCore& core, const http2::CallPtr& call, std::string_view bytes) {
+void publish(ServiceCore& core, const AnswerPtr& answer, std::string_view bytes) {
   const std::optional<PublishRequest> request = read_publish(bytes);
-  if (!request) return call->finish(malformed_request());
+  if (!request) return answer->fail(malformed_request());
   const auto name = broker::ResourceName::parse(request->topic, broker::Collection::topics);
-  if (!name) return call->finish(name.error());
+  if (!name) return answer->fail(name.error());
   Result<std::vector<broker::MessageBody>> bodies = bodies_of(*request, bytes.size());
-  if (!bodies) return call->finish(bodies.error());
+  if (!bodies) return answer->fail(bodies.error());
   const std::size_t count = bodies->size();
   core.broker().publish(std::string(request->topic), std::move(*bodies),
-                        [call, count](const Result<broker::MessageId>& first) {
-                          if (!first) return call->finish(first.error());
-                          call->reply(http2::Slice::of(response_of(*first, count)));
+                        [answer, count](const Result<broker::MessageId>& first) {
+                          if (!first) return answer->fail(first.error());
+                          answer->reply(http2::Slice::of(response_of(*first, count)));
                         });
 }
 
 }  // namespace
 
-void add_publish_call(http2::Routes& routes, const CorePtr& core) {
-  routes.unary(
+void add_publish_call(Methods& methods, const CorePtr& core) {
+  methods.add(
       "/google.pubsub.v1.Publisher/Publish",
-      [core](const http2::CallPtr& call, std::string_view bytes) { publish(*core, call, bytes); });
+      [core](const AnswerPtr& answer, std::string_view bytes) { publish(*core, answer, bytes); });
 }
 
 }  // namespace ordo::pubsub_wire

@@ -23,11 +23,15 @@ constexpr std::chrono::seconds kWayBack{1};
 // The pull behind a call; ended when the service closes.
 class PullCall final : public OpenCall, public std::enable_shared_from_this<PullCall> {
  public:
-  PullCall(CorePtr core, http2::CallPtr call) : core_(std::move(core)), call_(std::move(call)) {}
+  PullCall(CorePtr core, AnswerPtr answer) : core_(std::move(core)), answer_(std::move(answer)) {}
   ~PullCall() override { core_->remove(this); }
 
   void start(const v1::PullRequest& request) {
-    if (Status started = try_start(request); !started) call_->finish(started.error());
+    // The broker keeps this while the pull waits, and this keeps the answer.
+    answer_->on_cancelled([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->cancel();
+    });
+    if (Status started = try_start(request); !started) answer_->fail(started.error());
   }
 
   // Whoever asked has gone: what was delivered is for others.
@@ -42,7 +46,7 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
   }
 
   void end(const Error& reason) override {
-    call_->finish(reason);
+    answer_->fail(reason);
     cancel();
   }
 
@@ -61,7 +65,7 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
     Result<Pull> pull = core_->broker().start_pull(
         request.subscription(), options,
         [self = shared_from_this()](const Result<std::vector<ReceivedMessage>>& got) {
-          self->answer(got);
+          self->finish(got);
         });
     if (!pull) return std::move(pull).error();
     bool is_over = false;
@@ -76,62 +80,44 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
 
   std::chrono::nanoseconds wait() const {
     const TimePoint now = core_->clock().now();
-    if (call_->deadline() == TimePoint::max()) return kWaitMax;
-    return std::clamp<std::chrono::nanoseconds>(call_->deadline() - now - kWayBack,
+    if (answer_->deadline() == TimePoint::max()) return kWaitMax;
+    return std::clamp<std::chrono::nanoseconds>(answer_->deadline() - now - kWayBack,
                                                 std::chrono::nanoseconds(0), kWaitMax);
   }
 
-  void answer(const Result<std::vector<ReceivedMessage>>& got) {
+  void finish(const Result<std::vector<ReceivedMessage>>& got) {
     {
       const std::lock_guard lock(mutex_);
       pull_.reset();
       if (is_over_) return;
     }
-    if (!got) return call_->finish(got.error());
+    if (!got) return answer_->fail(got.error());
     PullResponse response(core_->ack_ids());
     for (const ReceivedMessage& message : *got)
       response.add(message.delivery());
-    call_->reply(response.take());
+    answer_->reply(response.take());
   }
 
   const CorePtr core_;
-  const http2::CallPtr call_;
+  const AnswerPtr answer_;
 
   std::mutex mutex_;  // Guards the two below.
   std::optional<Pull> pull_;
   bool is_over_ = false;
 };
 
-// The front's unary calls do not hear that their client has gone; this one has to.
-class PullHandler final : public http2::CallHandler {
- public:
-  PullHandler(CorePtr core, http2::CallPtr call)
-      : call_(call),
-        pull_(std::make_shared<PullCall>(std::move(core), std::move(call))) {}
-
-  void on_message(std::string_view bytes) override {
-    v1::PullRequest request;
-    if (std::exchange(has_begun_, true) || !parse(request, bytes))
-      return call_->finish(malformed_request());
-    pull_->start(request);
-  }
-  void on_half_close() override {
-    if (!has_begun_) call_->finish(malformed_request());
-  }
-  void on_cancelled() override { pull_->cancel(); }
-
- private:
-  const http2::CallPtr call_;
-  const std::shared_ptr<PullCall> pull_;
-  bool has_begun_ = false;
-};
+void pull(const CorePtr& core, const AnswerPtr& answer, std::string_view bytes) {
+  v1::PullRequest request;
+  if (!parse(request, bytes)) return answer->fail(malformed_request());
+  std::make_shared<PullCall>(core, answer)->start(request);
+}
 
 }  // namespace
 
-void add_pull_call(http2::Routes& routes, const CorePtr& core) {
-  routes.streaming("/google.pubsub.v1.Subscriber/Pull", [core](const http2::CallPtr& call) {
-    return std::make_unique<PullHandler>(core, call);
-  });
+void add_pull_call(Methods& methods, const CorePtr& core) {
+  methods.add_waiting(
+      "/google.pubsub.v1.Subscriber/Pull",
+      [core](const AnswerPtr& answer, std::string_view bytes) { pull(core, answer, bytes); });
 }
 
 }  // namespace ordo::pubsub_wire

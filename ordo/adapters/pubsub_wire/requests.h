@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ordo/core/result.h"
+
 namespace ordo::pubsub_wire {
 
 struct PublishRequest {
@@ -44,6 +46,11 @@ struct StreamRequest {
   // It says nothing but that the client is there.
   bool is_ping() const { return ack_ids.empty() && modify_deadline_ack_ids.empty(); }
 };
+
+// Of bytes that are not the message they should be.
+inline Error malformed_request() {
+  return {ErrorCode::invalid_argument, "The request is not well-formed."};
+}
 
 // Nothing: the bytes are no such message.
 std::optional<PublishRequest> read_publish(std::string_view bytes);

@@ -6,21 +6,23 @@
 namespace ordo::pubsub_wire {
 
 Service::Service(Broker& broker, const ServiceOptions& options)
-    : core_(std::make_shared<ServiceCore>(broker, options)) {}
+    : core_(std::make_shared<ServiceCore>(broker, options)) {
+  add_topic_calls(methods_, core_);
+  add_publish_call(methods_, core_);
+  add_subscription_calls(methods_, core_);
+  add_settle_calls(methods_, core_);
+  add_pull_call(methods_, core_);
+  add_snapshot_calls(methods_, core_);
+  add_policy_calls(methods_, core_);
+}
 
 Service::~Service() {
   close();
 }
 
 void Service::add_to(http2::Routes& routes) {
-  add_topic_calls(routes, core_);
-  add_publish_call(routes, core_);
-  add_subscription_calls(routes, core_);
-  add_settle_calls(routes, core_);
-  add_pull_call(routes, core_);
+  methods_.add_to(routes);
   add_streaming_pull_call(routes, core_);
-  add_snapshot_calls(routes, core_);
-  add_policy_calls(routes, core_);
   add_health_calls(routes, core_);
   add_reflection_calls(routes, core_);
 }

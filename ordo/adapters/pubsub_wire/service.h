@@ -2,7 +2,7 @@
 //
 //   pubsub_wire::Service service(broker);
 //   http2::Routes routes;
-//   service.add_to(routes);
+//   service.add_to(routes);             // over gRPC
 //   http2::Server server({.port = 8085}, std::move(routes));
 //   ...
 //   service.close();                    // streams and pulls end with UNAVAILABLE
@@ -21,6 +21,7 @@
 #include <memory>
 
 #include "ordo/adapters/http2/routes.h"
+#include "ordo/adapters/pubsub_wire/methods.h"
 #include "ordo/broker.h"
 #include "ordo/core/clock.h"
 
@@ -43,12 +44,15 @@ class Service {
   ~Service();  // close().
 
   void add_to(http2::Routes& routes);
+  // For those who bring requests another way. They live as long as this.
+  const Methods& methods() const { return methods_; }
 
   // Calls that would run on are ended, those that come are refused: UNAVAILABLE. Idempotent.
   void close();
 
  private:
   const std::shared_ptr<ServiceCore> core_;
+  Methods methods_;
 };
 
 }  // namespace ordo::pubsub_wire

@@ -15,21 +15,20 @@ ServiceCore::ServiceCore(Broker& broker, const ServiceOptions& options)
       clock_(options.clock != nullptr ? *options.clock : system_clock()),
       loop_({.name = "ordo-wire", .tasks_max = options.catalog_calls_max, .clock = &clock_}) {}
 
-void ServiceCore::run(const http2::CallPtr& call, std::function<void()> work) {
+void ServiceCore::run(const AnswerPtr& answer, std::function<void()> work) {
   // A task that is dropped answers by its end.
   struct Promise {
-    http2::CallPtr call;
+    AnswerPtr answer;
 
-    explicit Promise(http2::CallPtr to) : call(std::move(to)) {}
+    explicit Promise(AnswerPtr to) : answer(std::move(to)) {}
     Promise(Promise&&) noexcept = default;
     Promise& operator=(Promise&&) = delete;
     ~Promise() {
-      if (call) call->finish(Error{ErrorCode::unavailable, "The server is busy or shuts down."});
+      if (answer) answer->fail({ErrorCode::unavailable, "The server is busy or shuts down."});
     }
   };
-  Task task([promise = Promise(call), work = std::move(work)]() mutable {
-    const http2::CallPtr kept = std::move(promise.call);
-    promise.call = nullptr;
+  Task task([promise = Promise(answer), work = std::move(work)]() mutable {
+    const AnswerPtr kept = std::exchange(promise.answer, nullptr);
     if (!kept->is_cancelled()) work();
   });
   (void)loop_.try_post(std::move(task));

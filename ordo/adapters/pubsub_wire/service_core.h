@@ -1,7 +1,7 @@
 // ServiceCore: what all calls of a Service share: the broker, the form of ack ids, the thread for
 // what waits, and the calls that run on until somebody ends them.
 //
-//   core->run(call, [=] { answer(call, core->broker().get_topic(name)); });   // off the I/O thread
+//   core->run(answer, [=] { give(answer, core->broker().get_topic(name)); });   // may wait
 //   if (!core->add(stream)) return call->finish(closed_error());
 //
 // Threads: any, all calls. Owns the thread "ordo-wire".
@@ -15,7 +15,7 @@
 #include <memory>
 #include <mutex>
 
-#include "ordo/adapters/http2/call.h"
+#include "ordo/adapters/pubsub_wire/answer.h"
 #include "ordo/adapters/pubsub_wire/service.h"
 #include "ordo/broker/ack_id_text.h"
 #include "ordo/runtime/loop.h"
@@ -46,9 +46,9 @@ class ServiceCore {
   const broker::AckIdText& ack_ids() const { return ack_ids_; }
   Clock& clock() const { return clock_; }
 
-  // Runs `work`, which may wait and answers `call`, on a thread of its own. When too many wait, and
-  // when this is closed before its turn, the call gets UNAVAILABLE.
-  void run(const http2::CallPtr& call, std::function<void()> work);
+  // Runs `work`, which may wait and gives the answer, on a thread of its own. When too many wait,
+  // and when this is closed before its turn, the answer is UNAVAILABLE.
+  void run(const AnswerPtr& answer, std::function<void()> work);
 
   // From now on close() ends it. False: closed already. Whoever adds it removes it.
   [[nodiscard]] bool add(const std::shared_ptr<OpenCall>& call);

@@ -73,7 +73,7 @@ namespace {
 // One call whose ids are with the broker.
 struct Settling {
   CorePtr core;
-  http2::CallPtr call;
+  AnswerPtr answer;
   bool is_exactly_once = false;
   std::vector<std::string> texts;  // Of the ids, for exactly-once.
   FailedIds failed{};
@@ -85,40 +85,39 @@ struct Settling {
       if (outcomes[i] == SettleOutcome::not_now) is_stored = false;
     }
     if (!failed.empty()) {
-      const Error error = error_of(failed);
-      return call->finish(static_cast<int>(error.code), error.message, details_of(failed));
+      return answer->fail(error_of(failed), details_of(failed));
     }
     if (!is_stored)
-      return call->finish({ErrorCode::unavailable, "The acknowledgement could not be stored."});
-    call->reply(http2::Slice{});
+      return answer->fail({ErrorCode::unavailable, "The acknowledgement could not be stored."});
+    answer->reply(http2::Slice{});
   }
 };
 
 using SettleCall = Status (*)(Broker&, const SettleRequest&, std::vector<broker::AckId>,
                               broker::OnSettled);
 
-void settle(const CorePtr& core, const http2::CallPtr& call,
+void settle(const CorePtr& core, const AnswerPtr& answer,
             const std::optional<SettleRequest>& request, SettleCall ask) {
-  if (!request) return call->finish(malformed_request());
+  if (!request) return answer->fail(malformed_request());
   const auto name =
       broker::ResourceName::parse(request->subscription, broker::Collection::subscriptions);
-  if (!name) return call->finish(name.error());
+  if (!name) return answer->fail(name.error());
   const auto settings = core->broker().settings_of(std::string(request->subscription));
-  if (!settings) return call->finish(settings.error());
+  if (!settings) return answer->fail(settings.error());
   if (request->ack_ids.empty())
-    return call->finish({ErrorCode::invalid_argument, "No ack ids specified."});
+    return answer->fail({ErrorCode::invalid_argument, "No ack ids specified."});
   const bool is_exactly_once = (*settings)->enable_exactly_once_delivery;
   ReadIds read = read_ids(core->ack_ids(), request->ack_ids);
   if (!read.malformed.empty() && !is_exactly_once)
-    return call->finish(invalid_ack_id(read.malformed.front()));
-  auto settling = std::make_shared<Settling>(Settling{core, call, is_exactly_once, {}});
+    return answer->fail(invalid_ack_id(read.malformed.front()));
+  auto settling = std::make_shared<Settling>(Settling{core, answer, is_exactly_once, {}});
   if (is_exactly_once) settling->texts.assign(read.texts.begin(), read.texts.end());
   for (const std::string_view text : read.malformed)
     settling->failed.add(text, SettleOutcome::stale);
   if (read.ids.empty()) return settling->finish({});
   const std::size_t count = read.ids.size();
   if (!core->begin_settling(count))
-    return call->finish({ErrorCode::unavailable, "Too many acknowledgements are under way."});
+    return answer->fail({ErrorCode::unavailable, "Too many acknowledgements are under way."});
   Status asked = ask(core->broker(), *request, std::move(read.ids),
                      [settling, count](std::vector<SettleOutcome>&& outcomes) {
                        settling->core->end_settling(count);
@@ -126,7 +125,7 @@ void settle(const CorePtr& core, const http2::CallPtr& call,
                      });
   if (asked) return;
   core->end_settling(count);
-  call->finish(asked.error());
+  answer->fail(asked.error());
 }
 
 Status ask_acknowledge(Broker& broker, const SettleRequest& request, std::vector<broker::AckId> ids,
@@ -144,15 +143,15 @@ Status ask_modify(Broker& broker, const SettleRequest& request, std::vector<brok
 
 }  // namespace
 
-void add_settle_calls(http2::Routes& routes, const CorePtr& core) {
-  routes.unary("/google.pubsub.v1.Subscriber/Acknowledge",
-               [core](const http2::CallPtr& call, std::string_view bytes) {
-                 settle(core, call, read_acknowledge(bytes), ask_acknowledge);
-               });
-  routes.unary("/google.pubsub.v1.Subscriber/ModifyAckDeadline",
-               [core](const http2::CallPtr& call, std::string_view bytes) {
-                 settle(core, call, read_modify_ack_deadline(bytes), ask_modify);
-               });
+void add_settle_calls(Methods& methods, const CorePtr& core) {
+  methods.add("/google.pubsub.v1.Subscriber/Acknowledge",
+              [core](const AnswerPtr& answer, std::string_view bytes) {
+                settle(core, answer, read_acknowledge(bytes), ask_acknowledge);
+              });
+  methods.add("/google.pubsub.v1.Subscriber/ModifyAckDeadline",
+              [core](const AnswerPtr& answer, std::string_view bytes) {
+                settle(core, answer, read_modify_ack_deadline(bytes), ask_modify);
+              });
 }
 
 }  // namespace ordo::pubsub_wire

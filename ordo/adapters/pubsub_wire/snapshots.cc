@@ -77,14 +77,14 @@ Result<v1::SeekResponse> seek(ServiceCore& core, const v1::SeekRequest& request)
 
 }  // namespace
 
-void add_snapshot_calls(http2::Routes& routes, const CorePtr& core) {
+void add_snapshot_calls(Methods& methods, const CorePtr& core) {
   const std::string subscriber = "/google.pubsub.v1.Subscriber/";
-  add_catalog_call(routes, core, subscriber + "CreateSnapshot", create_snapshot);
-  add_catalog_call(routes, core, subscriber + "UpdateSnapshot", update_snapshot);
-  add_catalog_call(routes, core, subscriber + "GetSnapshot", get_snapshot);
-  add_catalog_call(routes, core, subscriber + "ListSnapshots", list_snapshots);
-  add_catalog_call(routes, core, subscriber + "DeleteSnapshot", delete_snapshot);
-  add_catalog_call(routes, core, subscriber + "Seek", seek);
+  add_catalog_call(methods, core, subscriber + "CreateSnapshot", create_snapshot);
+  add_catalog_call(methods, core, subscriber + "UpdateSnapshot", update_snapshot);
+  add_catalog_call(methods, core, subscriber + "GetSnapshot", get_snapshot);
+  add_catalog_call(methods, core, subscriber + "ListSnapshots", list_snapshots);
+  add_catalog_call(methods, core, subscriber + "DeleteSnapshot", delete_snapshot);
+  add_catalog_call(methods, core, subscriber + "Seek", seek);
 }
 
 }  // namespace ordo::pubsub_wire

@@ -92,14 +92,14 @@ Result<Empty> modify_push_config(ServiceCore& core, const v1::ModifyPushConfigRe
 
 }  // namespace
 
-void add_subscription_calls(http2::Routes& routes, const CorePtr& core) {
+void add_subscription_calls(Methods& methods, const CorePtr& core) {
   const std::string subscriber = "/google.pubsub.v1.Subscriber/";
-  add_catalog_call(routes, core, subscriber + "CreateSubscription", create_subscription);
-  add_catalog_call(routes, core, subscriber + "UpdateSubscription", update_subscription);
-  add_catalog_call(routes, core, subscriber + "GetSubscription", get_subscription);
-  add_catalog_call(routes, core, subscriber + "ListSubscriptions", list_subscriptions);
-  add_catalog_call(routes, core, subscriber + "DeleteSubscription", delete_subscription);
-  add_catalog_call(routes, core, subscriber + "ModifyPushConfig", modify_push_config);
+  add_catalog_call(methods, core, subscriber + "CreateSubscription", create_subscription);
+  add_catalog_call(methods, core, subscriber + "UpdateSubscription", update_subscription);
+  add_catalog_call(methods, core, subscriber + "GetSubscription", get_subscription);
+  add_catalog_call(methods, core, subscriber + "ListSubscriptions", list_subscriptions);
+  add_catalog_call(methods, core, subscriber + "DeleteSubscription", delete_subscription);
+  add_catalog_call(methods, core, subscriber + "ModifyPushConfig", modify_push_config);
 }
 
 }  // namespace ordo::pubsub_wire

@@ -87,16 +87,16 @@ Result<v1::DetachSubscriptionResponse> detach_subscription(
 
 }  // namespace
 
-void add_topic_calls(http2::Routes& routes, const CorePtr& core) {
+void add_topic_calls(Methods& methods, const CorePtr& core) {
   const std::string publisher = "/google.pubsub.v1.Publisher/";
-  add_catalog_call(routes, core, publisher + "CreateTopic", create_topic);
-  add_catalog_call(routes, core, publisher + "UpdateTopic", update_topic);
-  add_catalog_call(routes, core, publisher + "GetTopic", get_topic);
-  add_catalog_call(routes, core, publisher + "ListTopics", list_topics);
-  add_catalog_call(routes, core, publisher + "ListTopicSubscriptions", list_topic_subscriptions);
-  add_catalog_call(routes, core, publisher + "ListTopicSnapshots", list_topic_snapshots);
-  add_catalog_call(routes, core, publisher + "DeleteTopic", delete_topic);
-  add_catalog_call(routes, core, publisher + "DetachSubscription", detach_subscription);
+  add_catalog_call(methods, core, publisher + "CreateTopic", create_topic);
+  add_catalog_call(methods, core, publisher + "UpdateTopic", update_topic);
+  add_catalog_call(methods, core, publisher + "GetTopic", get_topic);
+  add_catalog_call(methods, core, publisher + "ListTopics", list_topics);
+  add_catalog_call(methods, core, publisher + "ListTopicSubscriptions", list_topic_subscriptions);
+  add_catalog_call(methods, core, publisher + "ListTopicSnapshots", list_topic_snapshots);
+  add_catalog_call(methods, core, publisher + "DeleteTopic", delete_topic);
+  add_catalog_call(methods, core, publisher + "DetachSubscription", detach_subscription);
 }
 
 }  // namespace ordo::pubsub_wire
