@@ -39,7 +39,7 @@ std::string bash_values(const CompletionCommand& command) {
 }
 
 std::string bash_command(const CompletionCommand& command) {
-  std::string text = "    " + command.name + ")\n";
+  std::string text = "    '" + command.name + "')\n";
   if (command.runs_a_command) {
     text +=
         "      i=2\n"
@@ -97,18 +97,38 @@ std::string zsh_option(const CompletionOption& option) {
   return text.append("' \\\n");
 }
 
+std::string zsh_command(const CompletionCommand& command) {
+  std::string text = "    '" + command.name + "')\n      _arguments -S \\\n";
+  for (const CompletionOption& option : command.options)
+    text += zsh_option(option);
+  if (command.runs_a_command) {
+    text += "      '(-)1:command: _command_names -e' '*::arguments: _normal'";
+  } else {
+    text += "      '1:word:(" + join(command.words, " ") + ")'";
+  }
+  return text + " ;;\n";
+}
+
 }  // namespace
 
-std::string bash_completion(const std::vector<CompletionCommand>& commands) {
+std::string bash_completion(const std::vector<CompletionCommand>& commands,
+                            const std::vector<CompletionGroup>& groups) {
   std::string names = "--help --version";
   std::string cases;
+  std::string verbs;
   for (const CompletionCommand& command : commands) {
-    names.append(" ").append(command.name);
+    if (command.name.find(' ') == std::string::npos) names.append(" ").append(command.name);
     cases += bash_command(command);
+  }
+  for (const CompletionGroup& group : groups) {
+    names.append(" ").append(group.name);
+    verbs += "    " + group.name + ")\n      if ((COMP_CWORD == 2)); then\n" +
+             "        COMPREPLY=($(compgen -W '--help " + join(group.verbs, " ") +
+             "' -- \"$cur\")); return\n      fi\n" + "      name=\"$name ${COMP_WORDS[2]}\" ;;\n";
   }
   return "# bash completion for ordo; use: source <(ordo completion bash)\n"
          "_ordo() {\n"
-         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i begun=\n"
+         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i begun= name\n"
          "  COMPREPLY=()\n"
          "  if [[ $cur == = ]]; then cur=\n"
          "  elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
@@ -118,28 +138,35 @@ std::string bash_completion(const std::vector<CompletionCommand>& commands) {
          "' -- \"$cur\"))\n"
          "    return\n"
          "  fi\n"
-         "  case ${COMP_WORDS[1]} in\n" +
+         "  name=${COMP_WORDS[1]}\n"
+         "  case $name in\n" +
+         verbs +
+         "  esac\n"
+         "  case $name in\n" +
          cases +
          "  esac\n"
          "}\n"
          "complete -o default -F _ordo ordo\n";
 }
 
-std::string zsh_completion(const std::vector<CompletionCommand>& commands) {
+std::string zsh_completion(const std::vector<CompletionCommand>& commands,
+                           const std::vector<CompletionGroup>& groups) {
   std::string names;
   std::string cases;
+  std::string verbs;
   for (const CompletionCommand& command : commands) {
-    names.append("      '").append(command.name).append(":");
-    names.append(zsh_text(command.text)).append("'\n");
-    cases += "    " + command.name + ")\n      _arguments -S \\\n";
-    for (const CompletionOption& option : command.options)
-      cases += zsh_option(option);
-    if (command.runs_a_command) {
-      cases += "      '(-)1:command: _command_names -e' '*::arguments: _normal'";
-    } else {
-      cases += "      '1:word:(" + join(command.words, " ") + ")'";
+    if (command.name.find(' ') == std::string::npos) {
+      names.append("      '").append(command.name).append(":");
+      names.append(zsh_text(command.text)).append("'\n");
     }
-    cases += " ;;\n";
+    cases += zsh_command(command);
+  }
+  for (const CompletionGroup& group : groups) {
+    names.append("      '").append(group.name).append(":");
+    names.append(zsh_text(group.text)).append("'\n");
+    verbs += "    " + group.name + ")\n      if ((CURRENT == 2)); then\n" +
+             "        compadd -- --help " + join(group.verbs, " ") + "; return\n      fi\n" +
+             "      name=\"$name $words[2]\"; shift words; ((CURRENT--)) ;;\n";
   }
   return "#compdef ordo\n"
          "# zsh completion for ordo; use: source <(ordo completion zsh)\n"
@@ -155,6 +182,9 @@ std::string zsh_completion(const std::vector<CompletionCommand>& commands) {
          "  local name=$words[2]\n"
          "  shift words\n"
          "  ((CURRENT--))\n"
+         "  case $name in\n" +
+         verbs +
+         "  esac\n"
          "  case $name in\n" +
          cases +
          "  esac\n"

@@ -19,14 +19,23 @@ struct CompletionOption {
 };
 
 struct CompletionCommand {
-  std::string name;
+  std::string name;  // One word, or two: a verb of a group.
   std::string text;
   std::vector<CompletionOption> options;
   std::vector<std::string> words;  // What may follow, when it is a fixed list.
   bool runs_a_command = false;     // COMMAND and its arguments follow.
 };
 
-std::string bash_completion(const std::vector<CompletionCommand>& commands);
-std::string zsh_completion(const std::vector<CompletionCommand>& commands);
+// The first word of commands of two.
+struct CompletionGroup {
+  std::string name;
+  std::string text;
+  std::vector<std::string> verbs;
+};
+
+std::string bash_completion(const std::vector<CompletionCommand>& commands,
+                            const std::vector<CompletionGroup>& groups);
+std::string zsh_completion(const std::vector<CompletionCommand>& commands,
+                           const std::vector<CompletionGroup>& groups);
 
 }  // namespace ordo::app

@@ -36,7 +36,7 @@ std::string config_name(const CommandWords& words) {
 
 std::vector<std::string> tables_of_others(std::string_view command) {
   std::vector<std::string> tables;
-  for (const char* table : {"gateway", "oms", "risk", "route", "serve"}) {
+  for (const char* table : {"client", "gateway", "oms", "risk", "route", "serve"}) {
     if (table != command) tables.emplace_back(table);
   }
   return tables;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ordo/app/command_line.h"
+#include "ordo/app/commands.h"
 
 namespace ordo::app {
 namespace {
@@ -12,10 +13,19 @@ using Words = std::vector<std::string>;
 Result<GatewayOptions> options_of(const Words& words) {
   Words all{"gateway"};
   all.insert(all.end(), words.begin(), words.end());
-  const Invocation wanted = parse_command_line(all);
-  EXPECT_EQ(wanted.what, Invocation::What::gateway) << wanted.text;
+  CommandWords got;
+  const CommandTable table{.commands = {gateway_command([&](const CommandWords& typed) {
+                             got = typed;
+                             return 0;
+                           })}};
+  const Invocation wanted = parse_command_line(all, table);
+  if (wanted.what != Invocation::What::run) {
+    const std::string& text = wanted.text;  // ordo: MESSAGE, and what to try.
+    return Error{ErrorCode::invalid_argument, text.substr(6, text.find('\n') - 6)};
+  }
+  EXPECT_EQ(wanted.run(), 0);
   Settings settings(gateway_rules(), "gateway");
-  for (const auto& [name, text] : wanted.gateway.flags)
+  for (const auto& [name, text] : got.flags)
     settings.take_flag(name, text);
   return gateway_options(settings);
 }
@@ -74,19 +84,25 @@ TEST(GatewayOptionsTest, AnAddressOthersCanReachNeedsConsent) {
 }
 
 TEST(GatewayOptionsTest, AnUnknownFlagIsRefusedWithASuggestion) {
-  const Invocation wanted = parse_command_line({"gateway", "--partitons", "4"});
+  const Invocation wanted = parse_command_line({"gateway", "--partitons", "4"}, all_commands());
   ASSERT_EQ(wanted.what, Invocation::What::complain);
   EXPECT_NE(wanted.text.find("did you mean '--partitions'?"), std::string::npos) << wanted.text;
   EXPECT_NE(wanted.text.find("ordo gateway --help"), std::string::npos) << wanted.text;
 }
 
 TEST(GatewayOptionsTest, TheClientHasItsOwn) {
-  const Invocation wanted =
-      parse_command_line({"gateway-client", "--connect", "[::1]:9", "--binary", "--window", "3"});
-  ASSERT_EQ(wanted.what, Invocation::What::gateway_client) << wanted.text;
-  EXPECT_EQ(wanted.client.connect, "[::1]:9");
-  EXPECT_TRUE(wanted.client.binary);
-  EXPECT_EQ(wanted.client.window, 3U);
+  ClientOptions got;
+  const CommandTable table{.commands = {gateway_client_command([&](const ClientOptions& options) {
+                             got = options;
+                             return 0;
+                           })}};
+  const Invocation wanted = parse_command_line(
+      {"gateway-client", "--connect", "[::1]:9", "--binary", "--window", "3"}, table);
+  ASSERT_EQ(wanted.what, Invocation::What::run) << wanted.text;
+  EXPECT_EQ(wanted.run(), 0);
+  EXPECT_EQ(got.connect, "[::1]:9");
+  EXPECT_TRUE(got.binary);
+  EXPECT_EQ(got.window, 3U);
 }
 
 }  // namespace

@@ -10,8 +10,11 @@ const std::vector<SettingRule>& serve_rules() {
       {"data", "DIR", "ordo-data", "Where messages are kept; made if it does not exist"},
       {"min_ack_deadline", "D", "10s", "Shortest ack deadline that a subscription may have"},
       {"ordered_window", "N", "1", "Messages of a key in flight, of subscriptions that do not say"},
-      {"fsync", "WHEN", "commit",
-       "commit: before a publish is answered; interval: soon after; os: when the system likes"},
+      {"fsync",
+       "WHEN",
+       "commit",
+       "commit: before a publish is answered; interval: soon after; os: when the system likes",
+       {"commit", "interval", "os"}},
       {"fsync_interval", "D", "50ms", "How soon, with --fsync interval"},
       {"memory", "SIZE", "2GiB", "What messages and positions may take in memory"},
       {"threads", "N", "2", "Threads that run partitions"},
@@ -19,7 +22,7 @@ const std::vector<SettingRule>& serve_rules() {
       {"max_connections", "N", "10000", "Clients at the same time; more are refused"},
       {"notice", "D", "0", "How long /readyz says no before new connections are refused"},
       {"drain", "D", "10s", "How long to finish what runs when told to stop"},
-      {"log", "FORM", "text", "text, or json: one object for each line"},
+      {"log", "FORM", "text", "text, or json: one object for each line", {"text", "json"}},
   };
   return rules;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ordo/app/command_line.h"
+#include "ordo/app/commands.h"
 
 namespace ordo::app {
 namespace {
@@ -12,10 +13,19 @@ using Words = std::vector<std::string>;
 Result<ServeOptions> options_of(const Words& words) {
   Words all{"serve"};
   all.insert(all.end(), words.begin(), words.end());
-  const Invocation wanted = parse_command_line(all);
-  EXPECT_EQ(wanted.what, Invocation::What::serve) << wanted.text;
+  CommandWords got;
+  const CommandTable table{.commands = {serve_command([&](const CommandWords& typed) {
+                             got = typed;
+                             return 0;
+                           })}};
+  const Invocation wanted = parse_command_line(all, table);
+  if (wanted.what != Invocation::What::run) {
+    const std::string& text = wanted.text;  // ordo: MESSAGE, and what to try.
+    return Error{ErrorCode::invalid_argument, text.substr(6, text.find('\n') - 6)};
+  }
+  EXPECT_EQ(wanted.run(), 0);
   Settings settings(serve_rules(), "serve");
-  for (const auto& [name, text] : wanted.serve.flags)
+  for (const auto& [name, text] : got.flags)
     settings.take_flag(name, text);
   return serve_options(settings);
 }

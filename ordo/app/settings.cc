@@ -28,14 +28,15 @@ std::string flag_of(std::string_view setting) {
 Settings::Settings(const std::vector<SettingRule>& rules, std::string_view command)
     : command_(command) {
   for (const SettingRule& rule : rules)
-    values_[rule.name].text = {rule.initial, "default"};
+    values_[rule.name] = {{rule.initial, "default"}, Rank::initial, rule.variables};
 }
 
 void Settings::take(const std::string& name, Rank rank, SettingText text) {
   const auto place = values_.find(name);
   ORDO_CHECK(place != values_.end());
   if (place->second.rank > rank) return;
-  place->second = {std::move(text), rank};
+  place->second.text = std::move(text);
+  place->second.rank = rank;
 }
 
 void Settings::take_flag(const std::string& name, std::string text) {
@@ -48,6 +49,10 @@ std::string Settings::variable_of(std::string_view name) const {
 
 void Settings::take_environment(const Environment& environment) {
   for (const auto& [name, value] : values_) {
+    for (const std::string& variable : value.variables) {
+      const char* text = environment(variable);
+      if (text != nullptr && *text != '\0') take(name, Rank::environment, {text, variable});
+    }
     const std::string variable = variable_of(name);
     if (const char* text = environment(variable)) take(name, Rank::environment, {text, variable});
   }

@@ -31,6 +31,9 @@ struct SettingRule {
   std::string type;     // What the help shows for the value; empty: a switch, true or false.
   std::string initial;  // The default, as one would type it.
   std::string help;     // One line.
+  std::vector<std::string> choices = {};  // Not empty: no other values.
+  // Variables of others that say the same, weakest first; empty ones say nothing.
+  std::vector<std::string> variables = {};
 };
 
 struct SettingText {
@@ -69,6 +72,7 @@ class Settings {
   struct Value {
     SettingText text;
     Rank rank = Rank::initial;
+    std::vector<std::string> variables = {};
   };
 
   void take(const std::string& name, Rank rank, SettingText text);

@@ -1,5 +1,9 @@
 #include "ordo/app/settings.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace ordo::app {
@@ -48,6 +52,27 @@ TEST(SettingsTest, AnUnknownKeyOfAFileIsAnErrorThatSuggests) {
 
 TEST(SettingsTest, FlagsAreWrittenWithDashes) {
   EXPECT_EQ(flag_of("strict_gaps"), "--strict-gaps");
+}
+
+TEST(SettingsTest, VariablesOfOthersAreWeakerThanOurs) {
+  const std::vector<SettingRule> rules = {
+      {"project", "NAME", "ordo", "Which project", {}, {"CLOUD_PROJECT", "PUBSUB_PROJECT"}}};
+  std::map<std::string, std::string> given = {{"CLOUD_PROJECT", "a"}, {"PUBSUB_PROJECT", ""}};
+  const auto environment = [&](const std::string& name) {
+    const auto found = given.find(name);
+    return found == given.end() ? nullptr : found->second.c_str();
+  };
+  const auto project = [&] {
+    Settings settings(rules, "client");
+    settings.take_environment(environment);
+    return settings.at("project");
+  };
+  EXPECT_EQ(project().text, "a");
+  EXPECT_EQ(project().origin, "CLOUD_PROJECT");
+  given["PUBSUB_PROJECT"] = "b";
+  EXPECT_EQ(project().text, "b");
+  given["ORDO_CLIENT_PROJECT"] = "c";
+  EXPECT_EQ(project().origin, "ORDO_CLIENT_PROJECT");
 }
 
 }  // namespace
