@@ -4,6 +4,7 @@
 #   run_node.sh prepare PACKAGES FOLDER     # the client into PACKAGES, where it stays; the tests into FOLDER
 #   run_node.sh test PROGRAM FOLDER FILE    # PROGRAM is `ordo`
 #
+# Where ORDO_HISTORY_DIR names a folder, the histories that a test writes there are judged after it.
 # Where there is no node, or the client cannot be fetched, nothing is tested: exit status 77, and a
 # line that says why.
 set -euo pipefail
@@ -40,7 +41,11 @@ run_test() {
   cd "$folder"
   # The client would look for the metadata of a Google machine.
   export METADATA_SERVER_DETECTION=none ORDO_PROGRAM=$program ORDO_SOURCE=$here/../..
-  exec node --test "$file"
+  [ -z "${ORDO_HISTORY_DIR:-}" ] || rm -rf "$ORDO_HISTORY_DIR"
+  node --test "$file"
+  if [ -n "${ORDO_HISTORY_DIR:-}" ]; then
+    python3 "$here/../support/check_histories.py" "$ORDO_HISTORY_DIR"
+  fi
 }
 
 case $1 in

@@ -28,10 +28,11 @@ export const pause = span => new Promise(resolve => setTimeout(resolve, span));
 export const text = message => message.data.toString();
 export const hasCode = code => error => error.code === code;
 
-export function useServer() {
+// With more options for the client.
+export function useServer(more = {}) {
   before(async () => {
     server = await Server.start();
-    pubsub = new PubSub({projectId: 'test'});
+    pubsub = new PubSub({projectId: 'test', ...more});
   });
   after(async () => {
     await Promise.all(opened.map(client => client.close()));
