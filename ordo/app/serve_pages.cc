@@ -13,7 +13,6 @@ namespace {
 
 using http2::ExchangePtr;
 using http2::HeaderList;
-using http2::Response;
 using http2::Slice;
 using Phase = ServeState::Phase;
 

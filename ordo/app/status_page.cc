@@ -40,8 +40,8 @@ std::string_view reason_text(broker::BlockReason reason) {
 std::string time_text(nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   if (seconds < 120) return std::to_string(std::max<long>(seconds, 0)) + " s";
-  if (seconds < 2 * 3'600) return std::to_string(seconds / 60) + " min";
-  if (seconds < 2 * 86'400) return std::to_string(seconds / 3'600) + " h";
+  if (seconds < 7'200) return std::to_string(seconds / 60) + " min";
+  if (seconds < 172'800) return std::to_string(seconds / 3'600) + " h";
   return std::to_string(seconds / 86'400) + " d";
 }
 
