@@ -1,4 +1,4 @@
-// Text for JSON: strings with everything escaped that must be, base64 for what is not text.
+// Fields of JSON objects: text as text, and as base64 what is not text.
 //
 //   std::string object = "{";
 //   append_text_field(object, "input", line);  // "input":"..." or "input_base64":"..."
@@ -9,14 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "ordo/core/json_text.h"
 #include "ordo/core/utf8.h"
 
 namespace ordo::app {
-
-// `text` with quotes, as a JSON string. REQUIRES: is_utf8(text).
-std::string json_string(std::string_view text);
-
-std::string base64(std::string_view bytes);
 
 // "name":"text", or "name_base64":"..." when the bytes are not UTF-8; with a comma before it unless
 // it is the first field of `object`.
