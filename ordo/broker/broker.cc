@@ -240,6 +240,7 @@ Result<Stream> Broker::open_stream(const std::string& subscription, const Stream
   settings.limits.messages = options.messages_max;
   settings.limits.bytes = options.bytes_max;
   settings.ack_deadline = options.ack_deadline;
+  settings.pushes = options.pushes;
   Result<std::shared_ptr<ConsumerDesk>> consumer =
       core_->open_consumer(**found, settings, std::move(events));
   if (!consumer) return std::move(consumer).error();

@@ -43,6 +43,7 @@
 #include "ordo/broker/store.h"
 #include "ordo/broker/stream.h"
 #include "ordo/broker/subscriber.h"
+#include "ordo/broker/subscription_watch.h"
 #include "ordo/core/result.h"
 
 namespace ordo {
@@ -56,6 +57,8 @@ struct StreamOptions {
   std::int64_t bytes_max = 0;     // Likewise; one message may overshoot.
   // 1 to 600 seconds; the subscription's, if none.
   std::optional<std::chrono::nanoseconds> ack_deadline{};
+  // For whoever sends to the endpoints of push subscriptions: nobody else may consume from these.
+  bool pushes = false;
 };
 
 struct BrokerStats {
@@ -122,6 +125,9 @@ class Broker {
   // As a subscription that can be consumed is set at this moment. Does not wait.
   Result<std::shared_ptr<const broker::SubscriptionConfig>> settings_of(
       const std::string& subscription) const;
+
+  // What becomes of subscriptions, from now on: see subscription_watch.h.
+  Result<broker::SubscriptionWatch> watch_subscriptions(broker::SubscriptionWatcher watcher);
 
   Result<broker::SnapshotConfig> create_snapshot(broker::SnapshotConfig config,
                                                  const std::string& subscription);

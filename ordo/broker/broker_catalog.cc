@@ -86,6 +86,13 @@ Status Broker::detach_subscription(const std::string& name) {
   return core_->desk().detach_subscription(name);
 }
 
+Result<broker::SubscriptionWatch> Broker::watch_subscriptions(broker::SubscriptionWatcher watcher) {
+  const Result<std::uint64_t> number = core_->desk().watch_subscriptions(std::move(watcher));
+  if (!number) return number.error();
+  return broker::SubscriptionWatch(
+      [core = core_, number = *number] { core->desk().stop_watching(number); });
+}
+
 Result<std::shared_ptr<const SubscriptionConfig>> Broker::settings_of(
     const std::string& subscription) const {
   Result<broker::Directory::Subscription> found = core_->find(subscription);

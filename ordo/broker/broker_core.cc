@@ -6,6 +6,7 @@
 
 #include "ordo/broker/catalog_answers.h"
 #include "ordo/broker/gathering.h"
+#include "ordo/broker/push_endpoint.h"
 
 namespace ordo::broker {
 namespace {
@@ -186,6 +187,7 @@ Result<Directory::Subscription> BrokerCore::find(const std::string& subscription
 
 Result<std::shared_ptr<ConsumerDesk>> BrokerCore::open_consumer(
     const SubscriptionEntry& subscription, ConsumerSettings settings, ConsumerEvents events) {
+  if (const auto refused = refuse_consumer(subscription.config, settings.pushes)) return *refused;
   if (consumer_count_->fetch_add(1) >= options_.consumers_max) {
     consumer_count_->fetch_sub(1);
     return Error{ErrorCode::resource_exhausted,

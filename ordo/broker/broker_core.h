@@ -45,7 +45,8 @@ class BrokerCore : public std::enable_shared_from_this<BrokerCore> {
   Result<Directory::Subscription> find(const std::string& subscription) const;
   Result<Directory::Topic> find_topic(const std::string& topic) const;
 
-  // An open consumer; counted until its last owner lets go.
+  // An open consumer; counted until its last owner lets go. Errors: failed_precondition (settings
+  // that do not push, of a push subscription, or the other way round), resource_exhausted.
   Result<std::shared_ptr<ConsumerDesk>> open_consumer(const SubscriptionEntry& subscription,
                                                       ConsumerSettings settings,
                                                       ConsumerEvents events);

@@ -151,6 +151,10 @@ SubscriptionSetup Catalog::setup_with(const CatalogSubscription& subscription,
   setup.subscription = subscription.number;
   setup.config = subscription.config;
   setup.filter = subscription.filter;
+  if (setup.config.push) {
+    setup.config.ordered_window = 1;  // Requests side by side could overtake each other.
+    if (!setup.config.retry_policy) setup.config.retry_policy = kPushRetryPolicy;
+  }
   if (dead_letter_topic != nullptr) {
     setup.dead_letter_topic = dead_letter_topic->number;
     setup.dead_letter_partitions = dead_letter_topic->config.partitions;

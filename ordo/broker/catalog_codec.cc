@@ -12,8 +12,18 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr char kVersion = 1;
+constexpr auto kPushFormLast = static_cast<std::uint8_t>(PushForm::bare_with_head);
 
 // ------------------------------------------------------------------------------------ writing
+
+void put_labels(std::string& out, std::uint32_t field, const Labels& labels) {
+  for (const auto& [key, value] : labels) {
+    std::string pair;
+    put_bytes_field(pair, 1, key);
+    put_bytes_field(pair, 2, value);
+    put_bytes_field(out, field, pair);
+  }
+}
 
 // Writes what differs from zero.
 class RowWriter {
@@ -33,14 +43,7 @@ class RowWriter {
   void present(std::uint32_t field, std::string_view value) {
     put_bytes_field(bytes_, field, value);
   }
-  void labels(std::uint32_t field, const Labels& labels) {
-    for (const auto& [key, value] : labels) {
-      std::string pair;
-      put_bytes_field(pair, 1, key);
-      put_bytes_field(pair, 2, value);
-      put_bytes_field(bytes_, field, pair);
-    }
-  }
+  void labels(std::uint32_t field, const Labels& labels) { put_labels(bytes_, field, labels); }
 
   std::string take() { return std::move(bytes_); }
 
@@ -53,6 +56,15 @@ std::string pair_of(std::uint64_t first, std::uint64_t second) {
   put_varint_field(pair, 1, first);
   put_varint_field(pair, 2, second);
   return pair;
+}
+
+std::string push_row(const PushConfig& push) {
+  std::string row;
+  put_bytes_field(row, 1, push.endpoint);
+  put_labels(row, 2, push.attributes);
+  if (push.form != PushForm::wrapped)
+    put_varint_field(row, 3, static_cast<std::uint64_t>(push.form));
+  return row;
 }
 
 std::uint64_t count_of(nanoseconds time) {
@@ -150,6 +162,30 @@ bool take_dead_letter(const WireField& field, std::optional<DeadLetterPolicy>& o
   return reader.is_whole();
 }
 
+bool take_push(const WireField& field, std::optional<PushConfig>& out) {
+  if (field.type != WireType::bytes) return false;
+  out.emplace();
+  WireReader reader(field.bytes);
+  while (const std::optional<WireField> part = reader.next()) {
+    std::uint32_t form = 0;
+    switch (part->number) {
+      case 1:
+        if (!take_text(*part, out->endpoint)) return false;
+        break;
+      case 2:
+        if (!take_label(*part, out->attributes)) return false;
+        break;
+      case 3:
+        if (!take_number(*part, form) || form > std::uint32_t{kPushFormLast}) return false;
+        out->form = static_cast<PushForm>(form);
+        break;
+      default:
+        return false;
+    }
+  }
+  return reader.is_whole();
+}
+
 bool take_failure_policy(const WireField& field, FailurePolicy& out) {
   out = static_cast<FailurePolicy>(field.value);
   return field.type == WireType::varint &&
@@ -177,6 +213,8 @@ bool take_policy_field(const WireField& field, SubscriptionConfig& config) {
       return take_number(field, config.park_attempts);
     case 18:
       return take_time(field, config.skip_after);
+    case 20:
+      return take_push(field, config.push);
     default:
       return false;
   }
@@ -291,6 +329,7 @@ std::string encode_row(const CatalogSubscription& subscription) {
   row.number(17, config.park_attempts);
   row.time(18, config.skip_after);
   row.time(19, subscription.last_active.time_since_epoch());
+  if (config.push) row.present(20, push_row(*config.push));
   return row.take();
 }
 

@@ -79,6 +79,29 @@ TEST_F(CatalogCodecTest, ASubscriptionIsReadAsItWasWritten) {
   EXPECT_EQ(config.failure_policy, FailurePolicy::skip_after);
   EXPECT_EQ(config.park_attempts, 3u);
   EXPECT_EQ(config.skip_after, std::chrono::milliseconds(1500));
+  EXPECT_EQ(config.push, std::nullopt);
+}
+
+TEST_F(CatalogCodecTest, WhereASubscriptionIsPushedIsReadAsItWasWritten) {
+  for (const PushForm form : {PushForm::wrapped, PushForm::bare, PushForm::bare_with_head}) {
+    CatalogSubscription written = full();
+    written.config.push = PushConfig{"http://localhost:1/x", {{"x-goog-version", "v1"}}, form};
+    const Result<CatalogSubscription> read =
+        decode_subscription(subscription("full"), encode_row(written));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->config.push, written.config.push);
+  }
+}
+
+TEST_F(CatalogCodecTest, AFormOfPushesThatIsNotKnownIsAnError) {
+  std::string push;
+  put_bytes_field(push, 1, "http://localhost/");
+  put_varint_field(push, 3, 3);
+  std::string row = encode_row(full());
+  put_bytes_field(row, 20, push);
+  const Result<CatalogSubscription> read = decode_subscription(subscription("full"), row);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("field 20"));
 }
 
 TEST_F(CatalogCodecTest, ASnapshotAndTheCountersAreReadAsTheyWereWritten) {

@@ -313,9 +313,16 @@ void CatalogDesk::show(const std::string& name) {
   if (const Result<CatalogSubscription> subscription = catalog_.get_subscription(name)) {
     show_subscription(*subscription);
   } else {
-    office_.directory.erase_subscription(name);
+    hide_subscription(name);
   }
   show_strict_topics();
+}
+
+void CatalogDesk::hide_subscription(const std::string& name) {
+  if (!office_.directory.subscription(name)) return;
+  office_.directory.erase_subscription(name);
+  for (const auto& [number, watcher] : watchers_)
+    watcher(name, nullptr);
 }
 
 void CatalogDesk::show_subscription(const CatalogSubscription& subscription) {
@@ -327,6 +334,26 @@ void CatalogDesk::show_subscription(const CatalogSubscription& subscription) {
   const auto topic = topics_.find(subscription.topic);
   if (topic != topics_.end() && !subscription.config.detached) entry->topic = topic->second;
   office_.directory.put(std::move(entry));
+  for (const auto& [number, watcher] : watchers_)
+    watcher(subscription.config.name, &subscription.config);
+}
+
+Result<std::uint64_t> CatalogDesk::watch_subscriptions(SubscriptionWatcher watcher) {
+  return run([&]() -> Result<std::uint64_t> {
+    for (const auto& [name, subscription] : catalog_.subscriptions())
+      watcher(name, &subscription.config);
+    const std::uint64_t number = next_watcher_++;
+    watchers_.emplace(number, std::move(watcher));
+    return number;
+  });
+}
+
+void CatalogDesk::stop_watching(std::uint64_t number) {
+  // A desk that has ended calls nobody either.
+  (void)run([&]() -> Status {
+    watchers_.erase(number);
+    return {};
+  });
 }
 
 void CatalogDesk::show_strict_topics() {

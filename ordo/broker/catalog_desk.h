@@ -24,6 +24,7 @@
 #include "ordo/broker/directory.h"
 #include "ordo/broker/gathering.h"
 #include "ordo/broker/host.h"
+#include "ordo/broker/subscription_watch.h"
 #include "ordo/runtime/loop.h"
 
 namespace ordo::broker {
@@ -66,6 +67,11 @@ class CatalogDesk {
   Status seek_to_time(const std::string& subscription, WallTime time);
   Status seek_to_snapshot(const std::string& subscription, const std::string& snapshot);
 
+  // The number of the watch.
+  Result<std::uint64_t> watch_subscriptions(SubscriptionWatcher watcher);
+  // Once it returns no call runs or comes.
+  void stop_watching(std::uint64_t number);
+
   // Asks the catalog something, between changes. `ask` returns a Result or a Status.
   template <class Ask>
   auto ask(Ask ask) -> decltype(ask(std::declval<const Catalog&>())) {
@@ -88,6 +94,7 @@ class CatalogDesk {
   Hosts hosts_of(TopicNumber topic) const;
   void show(const std::string& name);
   void show_subscription(const CatalogSubscription& subscription);
+  void hide_subscription(const std::string& name);
   void show_strict_topics();
   Result<SnapshotConfig> take_snapshot(SnapshotConfig config, const std::string& subscription);
   Status seek(const std::string& subscription, const std::string& snapshot, WallTime time);
@@ -101,6 +108,8 @@ class CatalogDesk {
   Catalog catalog_;
   std::map<TopicNumber, std::shared_ptr<TopicEntry>> topics_;  // Deleted ones in use included.
   std::uint64_t start_number_ = 1;
+  std::map<std::uint64_t, SubscriptionWatcher> watchers_;
+  std::uint64_t next_watcher_ = 1;
 
   Loop loop_;
 };

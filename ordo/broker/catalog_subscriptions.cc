@@ -104,6 +104,8 @@ Status Catalog::update_field(SubscriptionConfig& config, const SubscriptionConfi
     if (Status checked = check_dead_letter_topic(config); !checked) return checked;
   } else if (path == "retry_policy") {
     config.retry_policy = from.retry_policy;
+  } else if (path == "push_config") {
+    config.push = from.push;
   } else if (path == "enable_exactly_once_delivery") {
     config.enable_exactly_once_delivery = from.enable_exactly_once_delivery;
   } else {

@@ -383,5 +383,49 @@ TEST_F(CatalogSubscriptionsTest, AnUpdateUnderWayDoesNotForgetItsUse) {
   EXPECT_THAT(catalog_.expired(now_ + 28h).subscriptions, IsEmpty());
 }
 
+TEST_F(CatalogSubscriptionsTest, APushEndpointIsCheckedKeptAndCleared) {
+  SubscriptionConfig wanted = config_of("one");
+  wanted.push = PushConfig{.endpoint = "https://example.com/"};
+  EXPECT_EQ(code_of(create(wanted)), ErrorCode::invalid_argument);
+  wanted.push->endpoint = "http://localhost:8080/x";
+  wanted.push->attributes = {{"x-goog-version", "v1beta1"}};
+  EXPECT_EQ(code_of(create(wanted)), ErrorCode::invalid_argument);
+  wanted.push->attributes = {{"colour", "red"}};
+  EXPECT_EQ(code_of(create(wanted)), ErrorCode::invalid_argument);
+  wanted.push->attributes = {{"x-goog-version", "v1"}};
+  wanted.enable_exactly_once_delivery = true;
+  EXPECT_EQ(code_of(create(wanted)), ErrorCode::invalid_argument);
+  wanted.enable_exactly_once_delivery = false;
+  apply(create(wanted));
+  restart();
+  EXPECT_EQ(stored("one").push, wanted.push);
+  apply(update(config_of("one"), {"push_config"}));
+  EXPECT_EQ(stored("one").push, std::nullopt);
+  wanted.push->endpoint = "localhost";
+  EXPECT_EQ(code_of(update(wanted, {"push_config"})), ErrorCode::invalid_argument);
+}
+
+// Requests side by side could overtake each other, and an endpoint that refuses at once would be
+// asked again at once. What clients see is what they set.
+TEST_F(CatalogSubscriptionsTest, PushesGoOneByOneWithinAKeyAndWithABackOff) {
+  SubscriptionConfig wanted = config_of("one");
+  wanted.push = PushConfig{.endpoint = "http://localhost/"};
+  wanted.labels = {{"ordo-ordered-window", "10"}};
+  const Result<CatalogChange> change = create(wanted);
+  ASSERT_TRUE(change) << change.error().message;
+  const SubscriptionConfig& attached = std::get<AttachToAll>(change->before.at(0)).setup.config;
+  EXPECT_EQ(attached.ordered_window, 1u);
+  EXPECT_EQ(attached.retry_policy->minimum_backoff, 100ms);
+  EXPECT_EQ(attached.retry_policy->maximum_backoff, 60s);
+  apply(change);
+  EXPECT_EQ(stored("one").ordered_window, 10u);
+  EXPECT_EQ(stored("one").retry_policy, std::nullopt);
+  wanted.retry_policy = RetryPolicy{1s, 2s};
+  const Result<CatalogChange> changed = update(wanted, {"retry_policy"});
+  ASSERT_TRUE(changed);
+  const SubscriptionConfig& set = std::get<ReconfigureAll>(changed->after.at(0)).setup.config;
+  EXPECT_EQ(set.retry_policy->minimum_backoff, 1s);
+}
+
 }  // namespace
 }  // namespace ordo::broker

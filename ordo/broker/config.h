@@ -42,6 +42,27 @@ enum class FailurePolicy : std::uint8_t {
   skip_after,   // A head that has failed for longer than skip_after is given up, and counted.
 };
 
+// What a push request carries.
+enum class PushForm : std::uint8_t {
+  wrapped,        // A JSON object with the message in it.
+  bare,           // The data of the message, and nothing else.
+  bare_with_head  // The data; everything else of the message is in headers.
+};
+
+// Where the messages of a subscription are sent; without it they are fetched.
+struct PushConfig {
+  std::string endpoint = {};  // push_endpoint.h
+  Labels attributes = {};     // x-goog-version, of the service; kept and given back.
+  PushForm form = PushForm::wrapped;
+
+  friend bool operator==(const PushConfig&, const PushConfig&) = default;
+};
+
+// Of a push subscription without a retry policy: an endpoint that refuses a message at once would
+// get it again at once.
+inline constexpr RetryPolicy kPushRetryPolicy{std::chrono::milliseconds(100),
+                                              std::chrono::seconds(60)};
+
 struct SubscriptionConfig {
   std::string name = {};   // projects/{project}/subscriptions/{subscription}
   std::string topic = {};  // Its name; "_deleted-topic_" once that is deleted.
@@ -62,6 +83,7 @@ struct SubscriptionConfig {
   FailurePolicy failure_policy = FailurePolicy::block;  // dead_letter if there is such a policy.
   std::uint32_t park_attempts = 5;
   std::chrono::nanoseconds skip_after = std::chrono::seconds(60);
+  std::optional<PushConfig> push = {};  // None: messages are fetched.
 };
 
 struct SnapshotConfig {

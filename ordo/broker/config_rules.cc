@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ordo/broker/push_endpoint.h"
 #include "ordo/core/nearest.h"
 #include "ordo/core/units.h"
 #include "ordo/core/utf8.h"
@@ -161,6 +162,25 @@ Status check_dead_letter(DeadLetterPolicy& policy, const CatalogOptions& options
   return {};
 }
 
+// What the service knows as an attribute: the version of the form, of which there is one here.
+Status check_push(const SubscriptionConfig& config) {
+  if (!config.push) return {};
+  if (const Result<PushEndpoint> endpoint = PushEndpoint::parse(config.push->endpoint); !endpoint)
+    return endpoint.error();
+  for (const auto& [name, value] : config.push->attributes) {
+    if (name != "x-goog-version") {
+      return invalid("There is no push attribute '" + name + "'; allowed: x-goog-version");
+    }
+    if (value != "v1" && value != "v1beta2") {
+      return invalid("The push attribute x-goog-version is '" + value + "'; allowed: v1, v1beta2");
+    }
+  }
+  if (config.enable_exactly_once_delivery) {
+    return invalid("Exactly-once delivery is not supported for push subscriptions");
+  }
+  return {};
+}
+
 Status check_failure_settings(const SubscriptionConfig& config) {
   if (config.ordered_window < 1 || config.ordered_window > kWindowMax) {
     return invalid("ordered_window is " + std::to_string(config.ordered_window) +
@@ -304,6 +324,7 @@ Status check_subscription(SubscriptionConfig& config, const CatalogOptions& opti
       return checked;
     }
   }
+  if (Status checked = check_push(config); !checked) return checked;
   return check_failure_settings(config);
 }
 

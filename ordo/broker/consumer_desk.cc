@@ -13,6 +13,7 @@ ConsumerDesk::ConsumerDesk(ConsumerNumber number, CursorNumber subscription, Hos
       subscription_(subscription),
       hosts_(std::move(hosts)),
       ack_deadline_(settings.ack_deadline),
+      pushes_(settings.pushes),
       place_(settings.place),
       events_(std::move(events)),
       desk_(settings.limits, static_cast<std::uint32_t>(hosts_.size())),
@@ -21,7 +22,8 @@ ConsumerDesk::ConsumerDesk(ConsumerNumber number, CursorNumber subscription, Hos
 
 void ConsumerDesk::open() {
   for (const auto& host : hosts_) {
-    Posted posted{OpenConsumer{number_, subscription_, ack_deadline_, events_.quiet != nullptr}};
+    Posted posted{
+        OpenConsumer{number_, subscription_, ack_deadline_, events_.quiet != nullptr, pushes_}};
     posted.consumer = shared_from_this();
     if (events_.quiet) posted.after = [self = shared_from_this()] { self->opened(); };
     host->post(std::move(posted));
@@ -105,6 +107,16 @@ void ConsumerDesk::release_credit(std::uint32_t partition, std::uint64_t message
   {
     const std::lock_guard lock(mutex_);
     desk_.release(partition, messages, bytes, grants);
+    note_grants(grants);
+  }
+  send(grants);
+}
+
+void ConsumerDesk::limit_messages(std::int64_t messages) {
+  CreditDesk::Grants grants;
+  {
+    const std::lock_guard lock(mutex_);
+    desk_.limit_messages(messages, grants);
     note_grants(grants);
   }
   send(grants);

@@ -33,7 +33,8 @@ using Hosts = std::vector<std::shared_ptr<PartitionHost>>;  // Of a topic, by pa
 
 struct ConsumerEvents {
   std::function<void(std::vector<Delivery>&&)> deliver;
-  std::function<void(const Error&)> closed{};  // At most once: the subscription is gone.
+  // At most once: the subscription is gone, or from pull to push or back.
+  std::function<void(const Error&)> closed{};
   // A message that was for it is not what was published (data_loss), and is not handed out.
   std::function<void(const Error&)> kept_back{};
   // No partition has anything for it, or is about to deliver; may come often.
@@ -44,6 +45,7 @@ struct ConsumerSettings {
   CreditLimits limits{};
   std::optional<std::chrono::nanoseconds> ack_deadline{};  // The subscription's, if none.
   std::shared_ptr<const void> place{};                     // Let go of with the consumer.
+  bool pushes = false;                                     // OpenConsumer::pushes.
 };
 
 class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
@@ -56,6 +58,10 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   void open();
   // `after` is called once every partition has closed it. Later calls only do that.
   void close(CloseConsumer::How how, std::function<void()> after = {});
+
+  // So many messages may be outstanding from now on; 0: none more. What is on its way still comes.
+  // REQUIRES: its settings have a limit of messages.
+  void limit_messages(std::int64_t messages);
 
   ConsumerNumber number() const { return number_; }
   CursorNumber subscription() const { return subscription_; }
@@ -92,6 +98,7 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   const CursorNumber subscription_;
   const Hosts hosts_;
   const std::optional<std::chrono::nanoseconds> ack_deadline_;
+  const bool pushes_;
   const std::shared_ptr<const void> place_;
   const ConsumerEvents events_;
   std::atomic<bool> is_closed_{false};

@@ -17,6 +17,7 @@ std::int64_t to_signed(std::uint64_t amount) {
 
 CreditDesk::CreditDesk(CreditLimits limits, std::uint32_t partition_count)
     : limits_(limits),
+      has_message_limit_(limits.messages > 0),
       seats_(partition_count) {
   ORDO_CHECK(partition_count > 0);
   // Above what any consumer can hold a limit means nothing; so sums cannot overflow.
@@ -56,6 +57,12 @@ void CreditDesk::release(std::uint32_t partition, std::uint64_t messages, std::u
   ORDO_CHECK(to_signed(messages) <= leased_messages_ && to_signed(bytes) <= leased_bytes_);
   leased_messages_ -= to_signed(messages);
   leased_bytes_ -= to_signed(bytes);
+  grant_free(grants);
+}
+
+void CreditDesk::limit_messages(std::int64_t messages, Grants& grants) {
+  ORDO_CHECK(has_message_limit() && messages >= 0);
+  limits_.messages = std::min(messages, kTop);
   grant_free(grants);
 }
 

@@ -70,6 +70,10 @@ class CreditDesk {
   void release(std::uint32_t partition, std::uint64_t messages, std::uint64_t bytes,
                Grants& grants);
 
+  // From now on so many messages may be outstanding; 0: none more. What is granted stays granted.
+  // REQUIRES: it was made with a limit of messages; messages >= 0.
+  void limit_messages(std::int64_t messages, Grants& grants);
+
   // A one-shot consumer has got all it asked for.
   bool is_spent() const {
     return limits_.is_one_shot && has_message_limit() && leased_messages_ >= limits_.messages;
@@ -87,7 +91,7 @@ class CreditDesk {
     bool wants = false;
   };
 
-  bool has_message_limit() const { return limits_.messages > 0; }
+  bool has_message_limit() const { return has_message_limit_; }
   bool has_byte_limit() const { return limits_.bytes > 0; }
   void set(Seat& seat, std::int64_t messages, std::int64_t bytes);
   void set_wants(Seat& seat, bool wants);
@@ -95,6 +99,7 @@ class CreditDesk {
   void grant_free(Grants& grants);
 
   CreditLimits limits_;
+  const bool has_message_limit_;
   std::vector<Seat> seats_;
   std::uint32_t next_ = 0;    // Whose turn it is.
   std::int64_t wanting_ = 0;  // How many want.

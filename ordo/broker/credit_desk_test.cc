@@ -142,5 +142,32 @@ TEST(CreditDeskTest, TheLargestLimitsDoNotOverflow) {
   }
 }
 
+TEST(CreditDeskTest, AWiderLimitIsGrantedAtOnceToWhoWants) {
+  CreditDesk desk({.messages = 1}, 2);
+  Grants grants;
+  desk.want(0, grants);
+  desk.deliver(0, 1, 10, grants);
+  EXPECT_THAT(after([&](Grants& g) { desk.want(1, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.limit_messages(3, g); }), ElementsAre(Grant{1, 2, kAll}));
+}
+
+TEST(CreditDeskTest, ANarrowerLimitTakesNothingBackAndGrantsNothingUntilThereIsRoom) {
+  CreditDesk desk({.messages = 3}, 2);
+  Grants grants;
+  desk.want(0, grants);
+  desk.deliver(0, 3, 30, grants);
+  EXPECT_THAT(after([&](Grants& g) { desk.limit_messages(1, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.want(1, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.release(0, 2, 20, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.release(0, 1, 10, g); }), ElementsAre(Grant{1, 1, kAll}));
+}
+
+TEST(CreditDeskTest, ALimitOfNothingIsNotUnlimited) {
+  CreditDesk desk({.messages = 3}, 1);
+  EXPECT_THAT(after([&](Grants& g) { desk.limit_messages(0, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.want(0, g); }), IsEmpty());
+  EXPECT_THAT(after([&](Grants& g) { desk.limit_messages(1, g); }), ElementsAre(Grant{0, 1, kAll}));
+}
+
 }  // namespace
 }  // namespace ordo::broker

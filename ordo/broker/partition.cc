@@ -6,6 +6,7 @@
 
 #include "ordo/broker/partition_core.h"
 #include "ordo/broker/planted_bugs.h"
+#include "ordo/broker/push_endpoint.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -223,8 +224,16 @@ void Partition::Core::on(Attach&& input, Step& step) {
 }
 
 void Partition::Core::on(Reconfigure&& input, Step& step) {
-  if (Subscription* subscription = touch(input.setup.subscription))
-    subscription->reconfigure(std::move(input.setup), step);
+  const CursorNumber number = input.setup.subscription;
+  Subscription* subscription = touch(number);
+  if (subscription == nullptr) return;
+  const bool was_push = subscription->setup().config.push.has_value();
+  subscription->reconfigure(std::move(input.setup), step);
+  if (subscription->setup().config.push.has_value() != was_push) forget_consumers(number);
+}
+
+void Partition::Core::forget_consumers(CursorNumber subscription) {
+  std::erase_if(consumers_, [&](const auto& entry) { return entry.second == subscription; });
 }
 
 void Partition::Core::on(Detach&& input, Step& step) {
@@ -232,7 +241,7 @@ void Partition::Core::on(Detach&& input, Step& step) {
   if (subscription == nullptr) return;
   subscription->detach(input.reason, step);
   subscriptions_.erase(input.subscription);
-  std::erase_if(consumers_, [&](const auto& entry) { return entry.second == input.subscription; });
+  forget_consumers(input.subscription);
   house_keep(EraseRows{input.subscription, common_.address}, step);
   expect_upkeep(step.now.steady);
 }
@@ -242,6 +251,10 @@ void Partition::Core::on(OpenConsumer&& input, Step& step) {
   if (subscription == nullptr) {
     step.emit(ConsumerClosed{input.consumer,
                              Error{ErrorCode::not_found, "The subscription does not exist"}});
+    return;
+  }
+  if (const auto refused = refuse_consumer(subscription->setup().config, input.pushes)) {
+    step.emit(ConsumerClosed{input.consumer, *refused});
     return;
   }
   consumers_[input.consumer] = input.subscription;

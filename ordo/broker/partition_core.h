@@ -66,6 +66,7 @@ class Partition::Core {
   void on(Attach&& input, Step& step);
   void on(Reconfigure&& input, Step& step);
   void on(Detach&& input, Step& step);
+  void forget_consumers(CursorNumber subscription);
   void on(OpenConsumer&& input, Step& step);
   void on(GrantCredit&& input, Step& step);
   void on(CloseConsumer&& input, Step& step);

@@ -63,7 +63,8 @@ struct Attach {
   RequestNumber request;
   SubscriptionSetup setup;
 };
-// Changed settings; leases and places are kept. Heads that should be dead-lettered while there is
+// Changed settings; leases and places are kept. From push to pull and back the consumers are closed
+// (ConsumerClosed), and their leases run on. Heads that should be dead-lettered while there is
 // no such topic stay and say so, and go once there is one.
 struct Reconfigure {
   SubscriptionSetup setup;
@@ -83,6 +84,9 @@ struct OpenConsumer {
   // Credit that is of no use comes back at once. Else, beside a consumer that is unlimited, it is
   // kept for a second after its last use: the two take turns.
   bool returns_at_once = false;
+  // It sends what it gets to the endpoint of the subscription. Of a push subscription others are
+  // closed at once, and such a one of any other.
+  bool pushes = false;
 };
 // Room for so many messages and bytes, of one who has no credit here: it began without, or has said
 // WantCredit or ReturnCredit. Bytes may overshoot by one message. When either is used up the credit

@@ -159,5 +159,48 @@ TEST(PartitionTurnsTest, EveryGrantLetsOneLaneGoOfManyThatWait) {
   }
 }
 
+TEST(PartitionTurnsTest, FromPullToPushTheConsumersAreClosedAndTheirLeasesRunOn) {
+  PartitionRig rig;
+  rig.subscribe(ordered());
+  const ConsumerNumber puller = rig.consume();
+  rig.publish("k", {"first", "second"});
+  EXPECT_EQ(rig.texts(), "first");
+  SubscriptionSetup pushed = ordered();
+  pushed.config.push = PushConfig{.endpoint = "http://localhost/"};
+  rig.send(Reconfigure{pushed});
+  const auto closed = rig.take<ConsumerClosed>();
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].consumer, puller);
+  EXPECT_EQ(closed[0].reason.code, ErrorCode::failed_precondition);
+  rig.consume();  // Too late: it is a push subscription by now.
+  EXPECT_EQ(rig.take<ConsumerClosed>().size(), 1u);
+  EXPECT_EQ(rig.texts(), "");
+
+  rig.send(OpenConsumer{ConsumerNumber(100), kSubscription, std::nullopt, false, true});
+  rig.send(GrantCredit{ConsumerNumber(100), 10, kManyBytes});
+  EXPECT_EQ(rig.texts(), "") << "the key is out";
+  rig.ack("first");
+  EXPECT_EQ(rig.texts(), "second");
+  rig.send(Reconfigure{ordered()});
+  EXPECT_EQ(rig.take<ConsumerClosed>().size(), 1u);
+  rig.nack("second");
+  rig.consume();
+  EXPECT_EQ(rig.texts(), "second");
+}
+
+TEST(PartitionTurnsTest, AnotherEndpointClosesNobody) {
+  PartitionRig rig;
+  SubscriptionSetup pushed = ordered();
+  pushed.config.push = PushConfig{.endpoint = "http://localhost/a"};
+  rig.subscribe(pushed);
+  rig.send(OpenConsumer{ConsumerNumber(100), kSubscription, std::nullopt, false, true});
+  rig.send(GrantCredit{ConsumerNumber(100), 10, kManyBytes});
+  pushed.config.push->endpoint = "http://localhost/b";
+  rig.send(Reconfigure{pushed});
+  EXPECT_TRUE(rig.take<ConsumerClosed>().empty());
+  rig.publish("", {"m"});
+  EXPECT_EQ(rig.texts(), "m");
+}
+
 }  // namespace
 }  // namespace ordo::broker

@@ -70,6 +70,10 @@ class Stream {
     }
   }
 
+  // So many messages may be outstanding from now on; 0: none more. What is on its way still comes.
+  // REQUIRES: it was opened, with a limit of messages.
+  void limit_messages(std::int64_t messages) const { consumer_->limit_messages(messages); }
+
   std::int64_t leased_messages() const { return consumer_ ? consumer_->leased_messages() : 0; }
 
  private:

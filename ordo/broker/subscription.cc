@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ordo/broker/planted_bugs.h"
+#include "ordo/broker/push_endpoint.h"
 #include "ordo/core/check.h"
 
 namespace ordo::broker {
@@ -23,6 +24,13 @@ Subscription::Subscription(SubscriptionSetup setup, PartitionCommon& common,
 }
 
 void Subscription::reconfigure(SubscriptionSetup setup, Step& step) {
+  if (setup.config.push.has_value() != setup_.config.push.has_value()) {
+    const Error reason = *refuse_consumer(setup.config, setup_.config.push.has_value());
+    for (const ConsumerNumber number : open_consumers()) {
+      close_consumer({number}, step);
+      step.emit(ConsumerClosed{number, reason});
+    }
+  }
   setup_ = std::move(setup);
   for (std::uint32_t lane = 0; lane < lanes_.lane_index_end(); ++lane) {
     if (!lanes_[lane].is_taken) continue;
@@ -40,12 +48,17 @@ void Subscription::detach(const Error& reason, Step& step) {
   }
   for (Effect& reply : journal_.give_up(reason))
     step.emit(std::move(reply));
+  for (const ConsumerNumber number : open_consumers())
+    step.emit(ConsumerClosed{number, reason});
+}
+
+// Sorted, so that every run is the same.
+std::vector<ConsumerNumber> Subscription::open_consumers() {
   std::vector<ConsumerNumber> numbers;
   consumers_.for_each_open(
       [&](std::uint32_t index) { numbers.push_back(consumers_[index].number); });
   std::sort(numbers.begin(), numbers.end());
-  for (const ConsumerNumber number : numbers)
-    step.emit(ConsumerClosed{number, reason});
+  return numbers;
 }
 
 void Subscription::open_consumer(const OpenConsumer& open) {

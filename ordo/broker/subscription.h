@@ -104,6 +104,8 @@ class Subscription {
   static constexpr std::chrono::seconds kCreditTime{1};  // Unused beside one that is unlimited.
   static constexpr std::size_t kRecentCount = 256;
 
+  std::vector<ConsumerNumber> open_consumers();
+
   // A read for heads of lanes: a lane whose head lies in one that is under way waits for it.
   struct LaneRead {
     struct Waiter {

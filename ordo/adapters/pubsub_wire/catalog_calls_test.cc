@@ -117,10 +117,13 @@ TEST_F(CatalogCallsTest, WhatWeDoNotDoIsRefusedAndNotForgotten) {
   create_topic("orders");
   v1::Subscription pushed = subscription();
   pushed.mutable_push_config()->set_push_endpoint("http://127.0.0.1:1/");
+  pushed.mutable_push_config()->mutable_oidc_token()->set_audience("a");
   EXPECT_EQ(create(pushed).code, kUnimplemented);
   ASSERT_EQ(create(subscription()).code, 0);
   EXPECT_EQ(update(pushed, {"push_config"}).code, kUnimplemented);
   EXPECT_EQ(update(pushed, {"ack_deadline_seconds"}).code, 0) << "the mask does not name it";
+  pushed.mutable_push_config()->clear_oidc_token();
+  EXPECT_EQ(update(pushed, {"push_config"}).code, 0);
   EXPECT_EQ(update(subscription(), {"push_config"}).code, 0) << "back to pull";
 }
 
@@ -241,15 +244,30 @@ TEST_F(CatalogCallsTest, ASubscriptionOutlivesItsTopicAndADetachedOneCannotBePul
   EXPECT_EQ(get().response.topic(), "_deleted-topic_");
 }
 
-TEST_F(CatalogCallsTest, AnEmptyPushConfigIsWhatEverySubscriptionHas) {
+TEST_F(CatalogCallsTest, ASubscriptionGoesFromPullToPushAndBack) {
   create_topic("orders");
   ASSERT_EQ(create(subscription()).code, 0);
   v1::ModifyPushConfigRequest request;
   request.set_subscription(WireRig::subscription());
   EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, 0);
-  request.mutable_push_config()->set_push_endpoint("http://127.0.0.1:1/");
-  EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, kUnimplemented);
+  v1::PushConfig& push = *request.mutable_push_config();
+  push.set_push_endpoint("https://127.0.0.1:1/");
+  EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, kInvalidArgument);
+  push.set_push_endpoint("http://127.0.0.1:1/");
+  (*push.mutable_attributes())["x-goog-version"] = "v1";
+  push.mutable_no_wrapper()->set_write_metadata(true);
+  EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, 0);
+  EXPECT_EQ(get().response.push_config().SerializeAsString(), push.SerializeAsString());
+  v1::PullRequest pull;
+  pull.set_subscription(WireRig::subscription());
+  pull.set_max_messages(1);
+  const auto refused = rig_.unary<v1::PullResponse>("Subscriber/Pull", pull);
+  EXPECT_EQ(refused.code, kFailedPrecondition);
+  EXPECT_EQ(refused.message, "This method is not supported for push subscriptions.");
   request.clear_push_config();
+  EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, 0);
+  EXPECT_EQ(get().response.push_config().push_endpoint(), "");
+  EXPECT_TRUE(rig_.pull().empty());
   request.set_subscription(WireRig::subscription("none"));
   EXPECT_EQ(rig_.unary<Empty>("Subscriber/ModifyPushConfig", request).code, kNotFound);
 }

@@ -84,8 +84,30 @@ Status read_policies(const v1::Subscription& from, broker::SubscriptionConfig& t
   return {};
 }
 
+// Without an endpoint nothing is pushed, whatever else is said.
+Status read_push(const v1::PushConfig& from, broker::SubscriptionConfig& to) {
+  if (from.push_endpoint().empty()) return {};
+  if (from.has_oidc_token())
+    return Error{ErrorCode::unimplemented,
+                 "oidc_token is not supported by this server: it has no identity to sign tokens "
+                 "with."};
+  broker::PushConfig& push = to.push.emplace();
+  push.endpoint = from.push_endpoint();
+  push.attributes = labels_of(from.attributes());
+  if (from.has_no_wrapper())
+    push.form = from.no_wrapper().write_metadata() ? broker::PushForm::bare_with_head
+                                                   : broker::PushForm::bare;
+  return {};
+}
+
+void set_push(v1::PushConfig& out, const broker::PushConfig& push) {
+  out.set_push_endpoint(push.endpoint);
+  out.mutable_attributes()->insert(push.attributes.begin(), push.attributes.end());
+  if (push.form != broker::PushForm::wrapped)
+    out.mutable_no_wrapper()->set_write_metadata(push.form == broker::PushForm::bare_with_head);
+}
+
 Status check_supported(const v1::Subscription& subscription) {
-  if (!subscription.push_config().push_endpoint().empty()) return unsupported("Push delivery");
   if (subscription.has_bigquery_config()) return unsupported("bigquery_config");
   if (subscription.has_cloud_storage_config()) return unsupported("cloud_storage_config");
   if (subscription.has_bigtable_config()) return unsupported("bigtable_config");
@@ -162,6 +184,8 @@ Result<broker::SubscriptionConfig> config_of(const v1::Subscription& subscriptio
     if (!read) return std::move(read).error();
   }
   if (Status read = read_policies(subscription, config); !read) return std::move(read).error();
+  if (Status read = read_push(subscription.push_config(), config); !read)
+    return std::move(read).error();
   return config;
 }
 
@@ -170,7 +194,8 @@ v1::Subscription resource_of(const broker::SubscriptionConfig& config,
   v1::Subscription subscription;
   subscription.set_name(config.name);
   subscription.set_topic(config.topic);
-  subscription.mutable_push_config();
+  v1::PushConfig& push = *subscription.mutable_push_config();
+  if (config.push) set_push(push, *config.push);
   subscription.mutable_labels()->insert(config.labels.begin(), config.labels.end());
   subscription.set_ack_deadline_seconds(
       static_cast<std::int32_t>(std::chrono::duration_cast<seconds>(config.ack_deadline).count()));
@@ -238,7 +263,7 @@ Masked<v1::Topic> masked(const v1::UpdateTopicRequest& request) {
 
 Masked<v1::Subscription> masked(const v1::UpdateSubscriptionRequest& request) {
   return mask_out(request.subscription(), request.update_mask(),
-                  {"push_config", "bigquery_config", "cloud_storage_config", "bigtable_config",
+                  {"bigquery_config", "cloud_storage_config", "bigtable_config",
                    "analytics_hub_subscription_info", "message_transforms", "tags"});
 }
 

@@ -1,4 +1,4 @@
-// Subscriptions: create, update, get, list, delete; back from push to pull.
+// Subscriptions: create, update, get, list, delete; to push and back to pull.
 #include <map>
 #include <utility>
 
@@ -79,14 +79,16 @@ Result<Empty> delete_subscription(ServiceCore& core, const v1::DeleteSubscriptio
   return Empty();
 }
 
-// Without an endpoint: back to pull, which all subscriptions are.
+// Without an endpoint: back to pull.
 Result<Empty> modify_push_config(ServiceCore& core, const v1::ModifyPushConfigRequest& request) {
   v1::Subscription changed;
+  changed.set_name(request.subscription());
   *changed.mutable_push_config() = request.push_config();
-  if (Result<broker::SubscriptionConfig> config = config_of(changed); !config)
-    return std::move(config).error();
-  if (auto found = core.broker().get_subscription(request.subscription()); !found)
-    return std::move(found).error();
+  Result<broker::SubscriptionConfig> config = config_of(changed);
+  if (!config) return std::move(config).error();
+  if (auto updated = core.broker().update_subscription(std::move(*config), {"push_config"});
+      !updated)
+    return std::move(updated).error();
   return Empty();
 }
 
