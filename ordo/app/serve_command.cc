@@ -11,6 +11,7 @@
 
 #include "ordo/adapters/http2/server.h"
 #include "ordo/adapters/pubsub_wire/service.h"
+#include "ordo/adapters/push_http/courier.h"
 #include "ordo/adapters/store_rocksdb/open_broker.h"
 #include "ordo/app/config_file.h"
 #include "ordo/app/file_limit.h"
@@ -101,6 +102,9 @@ class Run {
     }
     broker_ = std::move(*opened);
     service_ = std::make_unique<pubsub_wire::Service>(*broker_);
+    courier_ = std::make_unique<push_http::Courier>(*broker_);
+    if (const Status started = courier_->start(); !started) return started.error().message;
+    state_.courier.store(courier_.get());
     state_.broker.store(broker_.get());
     server_.change_routes(routes_when_ready());
     state_.phase.store(Phase::ready);
@@ -134,6 +138,8 @@ class Run {
     const TimePoint deadline = system_clock().now() + options_.drain;
     server_.begin_drain();
     service_->close();
+    // What endpoints have not answered by then goes back, and that is to be stored too.
+    courier_->close(system_clock().now() + options_.drain / 2);
     const bool is_complete = broker_->close(deadline);
     server_.drain(deadline);
     pages_.stop();
@@ -170,6 +176,7 @@ class Run {
   ServeState state_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<pubsub_wire::Service> service_;
+  std::unique_ptr<push_http::Courier> courier_;
   ServePages pages_;
   http2::Server server_;
 };
@@ -189,7 +196,7 @@ int run_serve(const CommandWords& words) {
   }
   set_log_format(options->log);
   const ServiceSignals signals;
-  constexpr std::size_t kOwnFiles = 512;  // Half of them the store's.
+  constexpr std::size_t kOwnFiles = 512 + push_http::PosterOptions().connections_max;
   options->connections_max = make_room_for(options->connections_max, kOwnFiles);
   Run run(std::move(*options), started_at);
   if (const std::string reason = run.start(); !reason.empty()) return complain(reason);

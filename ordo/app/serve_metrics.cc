@@ -133,6 +133,25 @@ void add_server(MetricsText& metrics, const http2::ServerStats& stats) {
       }));
 }
 
+void add_pushes(MetricsText& metrics, const push_http::CourierStats& stats) {
+  add(metrics, "ordo_push_",
+      std::to_array<Figure>({
+          {"subscriptions", "Subscriptions that are pushed.", stats.subscriptions},
+          {"connections", "Connections to endpoints, idle ones included.", stats.connections},
+          {"waiting", "Messages that wait for a connection.", stats.waiting},
+          {"given_back_total", "Messages not sent after all: a pause, or the end.",
+           stats.given_back},
+      }));
+  metrics.counter("ordo_push_total", "Pushes by how they ended.");
+  const std::pair<const char*, std::uint64_t> results[] = {{"accepted", stats.accepted},
+                                                           {"refused", stats.refused},
+                                                           {"timed_out", stats.timed_out},
+                                                           {"unreachable", stats.unreachable},
+                                                           {"broken", stats.broken}};
+  for (const auto& [result, count] : results)
+    metrics.sample(count, {{"result", result}});
+}
+
 }  // namespace
 
 std::string serve_metrics(const ServeState& state) {
@@ -145,6 +164,8 @@ std::string serve_metrics(const ServeState& state) {
     add_broker(metrics, broker->stats());
     add_subscriptions(metrics, *broker);
   }
+  if (const auto* const courier = state.courier.load(std::memory_order_acquire))
+    add_pushes(metrics, courier->stats());
   if (const http2::Server* const server = state.server.load(std::memory_order_acquire))
     add_server(metrics, server->stats());
   return metrics.take();

@@ -22,6 +22,7 @@
 
 #include "ordo/adapters/http2/exchange.h"
 #include "ordo/adapters/http2/server.h"
+#include "ordo/adapters/push_http/courier.h"
 #include "ordo/broker.h"
 #include "ordo/core/clock.h"
 #include "ordo/runtime/loop.h"
@@ -33,9 +34,10 @@ struct ServeState {
   enum class Phase : std::uint8_t { starting, ready, draining };
 
   std::atomic<Phase> phase{Phase::starting};
-  std::atomic<bool> has_failed{false};                // The broker stores nothing any more.
-  std::atomic<Broker*> broker{nullptr};               // Outlives the pages, once it is there.
-  std::atomic<const http2::Server*> server{nullptr};  // Likewise.
+  std::atomic<bool> has_failed{false};                      // The broker stores nothing any more.
+  std::atomic<Broker*> broker{nullptr};                     // Outlives the pages, once it is there.
+  std::atomic<const http2::Server*> server{nullptr};        // Likewise.
+  std::atomic<const push_http::Courier*> courier{nullptr};  // Likewise.
   TimePoint started_at{};
 };
 

@@ -1,5 +1,6 @@
 // The real `ordo serve`: started, looked at, told to stop, and started again.
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "map_program.h"
 #include "ordo/adapters/store_rocksdb/open_broker.h"
 #include "ordo/app/unique_fd.h"
+#include "tests/support/push_receiver.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/waiting.h"
 
@@ -32,7 +34,11 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 using testing_support::eventually;
+using testing_support::HeldAnswers;
 using testing_support::kIsSanitized;
+using testing_support::PushedRequest;
+using testing_support::PushPeer;
+using testing_support::PushReceiver;
 using testing_support::RawSocket;
 using Words = std::vector<std::string>;
 
@@ -320,6 +326,55 @@ TEST(ServeProgramTest, TellsTheServiceManagerThatItIsReadyAndThatItStops) {
   EXPECT_THAT(told(), StartsWith("READY=1\n"));
   EXPECT_EQ(serve.stop().status, 0);
   EXPECT_THAT(told(), StartsWith("STOPPING=1\n"));
+}
+
+// A push subscription with three messages of one key, in data that nobody serves yet.
+void prepare_pushes(const Folder& folder, const std::string& url) {
+  auto broker = open_broker(folder.file("data"));
+  ASSERT_TRUE(broker) << broker.error().message;
+  ASSERT_TRUE((*broker)->create_topic({.name = "projects/p/topics/orders"}));
+  broker::SubscriptionConfig config{.name = "projects/p/subscriptions/pushed",
+                                    .topic = "projects/p/topics/orders"};
+  config.enable_message_ordering = true;
+  config.push = broker::PushConfig{.endpoint = url};
+  ASSERT_TRUE((*broker)->create_subscription(config));
+  for (const char* text : {"one", "two", "three"}) {
+    ASSERT_TRUE(
+        (*broker)->publish("projects/p/topics/orders", {{.data = text, .ordering_key = "k"}}));
+  }
+}
+
+TEST(ServeProgramTest, PushesWhatWaitsToItsEndpointAndCountsIt) {
+  const Folder folder;
+  const PushReceiver receiver([](const PushedRequest&, const PushPeer& peer) { peer.answer(204); });
+  prepare_pushes(folder, receiver.url("/in"));
+  ServeProgram serve(folder);
+  ASSERT_TRUE(eventually([&] { return receiver.count() == 3; }));
+  EXPECT_EQ(receiver.data_of("k"), (Words{"one", "two", "three"}));
+  ASSERT_TRUE(eventually([&] {
+    const std::string metrics = get(serve.port(), "/metrics");
+    return metrics.find("ordo_push_total{result=\"accepted\"} 3\n") != std::string::npos &&
+           metrics.find("ordo_push_subscriptions 1\n") != std::string::npos;
+  }));
+  EXPECT_EQ(serve.stop().status, 0);
+}
+
+TEST(ServeProgramTest, AnEndpointThatDoesNotAnswerHoldsUpTheEndForHalfOfTheDrainTime) {
+  const Folder folder;
+  HeldAnswers held;
+  PushReceiver receiver([&](const PushedRequest&, const PushPeer& peer) {
+    held.wait();
+    peer.answer(200);
+  });
+  prepare_pushes(folder, receiver.url());
+  ServeProgram serve(folder, {"--drain", "2s"});
+  ASSERT_TRUE(eventually([&] { return receiver.count() == 1; }));
+  const Finished end = serve.stop();
+  EXPECT_EQ(end.status, 0) << end.err;
+  held.release();
+  ServeProgram again(folder);
+  ASSERT_TRUE(eventually([&] { return receiver.count() == 4; }));
+  EXPECT_EQ(receiver.data_of("k"), (Words{"one", "one", "two", "three"}));
 }
 
 // What the process has used of the processor, in seconds; -1: it is gone.
