@@ -100,6 +100,7 @@ void end_table(std::string& page, std::size_t count, std::size_t shown_max) {
 void add_head(std::string& page, const StatusFacts& facts) {
   page.append("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
   page.append("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+  page.append("<meta http-equiv=\"refresh\" content=\"5\">");
   page.append("<title>Ordo</title><link rel=\"stylesheet\" href=\"").append(kStylePath);
   page.append("\"></head>\n<body><h1>Ordo <small>").append(html_text(facts.version));
   page.append("</small></h1>\n<p>").append(html_text(facts.phase)).append(", up ");

@@ -1,5 +1,6 @@
 // The status page of `ordo serve`: topics, subscriptions, their backlog, and the keys that are
 // stuck, as plain HTML without any script.
+// It asks for itself again every five seconds.
 //
 //   const StatusFacts facts = gather_status(broker);
 //   exchange->respond({.content_type = "text/html; charset=utf-8",

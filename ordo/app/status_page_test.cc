@@ -56,6 +56,7 @@ TEST(StatusPageTest, SaysWhatASubscriptionHasLeftToDoAndWhichKeysAreStuck) {
   EXPECT_TRUE(has(page, "<bdi>user-1</bdi></td><td class=\"n\">3 h</td><td class=\"n\">77</td>"));
   EXPECT_TRUE(has(page, "parked after too many attempts"));
   EXPECT_TRUE(has(page, "and 100 more"));
+  EXPECT_TRUE(has(page, "http-equiv=\"refresh\""));
 }
 
 }  // namespace
