@@ -120,6 +120,8 @@ void add_server(MetricsText& metrics, const http2::ServerStats& stats) {
           {"connections_refused_total", "Connections above the limit.", stats.connections_refused},
           {"connections_shed_total", "Idle connections closed to make room.",
            stats.connections_shed},
+          {"connections_cut_off_total", "Connections reset because they took no output.",
+           stats.connections_cut_off},
           {"accepts_failed_total", "Accepts the system refused.", stats.accepts_failed},
           {"received_bytes_total", "Bytes read.", stats.bytes_received},
           {"sent_bytes_total", "Bytes written.", stats.bytes_sent},
@@ -130,6 +132,7 @@ void add_server(MetricsText& metrics, const http2::ServerStats& stats) {
           {"calmed_total", "Connections closed because of a flood.", stats.calmed},
           {"timed_out_total", "Connections closed because nothing moved.", stats.timed_out},
           {"input_bytes", "Bytes of incomplete requests.", stats.input_bytes_now},
+          {"output_bytes", "Bytes of answers that are not sent yet.", stats.output_bytes_now},
       }));
 }
 

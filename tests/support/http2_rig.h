@@ -279,7 +279,8 @@ class ConnectionRig {
                                 .budget = budget,
                                 .counters = counters,
                                 .mailbox = mailbox,
-                                .peer = std::make_shared<const std::string>("test:1")},
+                                .peer = std::make_shared<const std::string>("test:1"),
+                                .output = output},
           store, now);
     }
     return *connection_;
@@ -308,6 +309,8 @@ class ConnectionRig {
   http2::Limits limits;
   http2::Routes routes;
   http2::InputBudget budget;
+  std::shared_ptr<http2::OutputBudget> output =
+      std::make_shared<http2::OutputBudget>(~std::size_t{0});
   http2::SessionCounters counters;
   http2::BufferStore store;
   std::shared_ptr<http2::Mailbox> mailbox = std::make_shared<http2::Mailbox>([] {});

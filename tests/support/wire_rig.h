@@ -293,8 +293,8 @@ class WireRig {
   std::unique_ptr<pubsub_wire::Service> service_;
   http2::Routes routes_;
   std::shared_ptr<http2::Mailbox> mailbox_ = std::make_shared<http2::Mailbox>([] {});
-  std::shared_ptr<http2::OutputAccount> account_ =
-      std::make_shared<http2::OutputAccount>(http2::Limits());
+  std::shared_ptr<http2::OutputAccount> account_ = std::make_shared<http2::OutputAccount>(
+      http2::Limits(), std::make_shared<http2::OutputBudget>(~std::size_t{0}));
   std::vector<std::unique_ptr<CallLine>> lines_;
 };
 

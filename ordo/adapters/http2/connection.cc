@@ -18,9 +18,12 @@ Connection::Connection(SessionContext context, BufferStore& store, TimePoint now
       output_(store),
       opened_at_(now),
       heard_at_(now),
+      sent_at_(now),
       progress_at_(now) {}
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+  context_.output->remove(counted_bytes_);
+}
 
 void Connection::receive(std::string_view bytes, TimePoint now) {
   heard_at_ = now;
@@ -64,7 +67,12 @@ void Connection::fill(TimePoint now) {
 
 void Connection::sent(std::size_t count, TimePoint now) {
   output_.sent(count);
-  if (count > 0) progress_at_ = now;
+  if (count > 0) progress_at_ = sent_at_ = now;
+  if (!output_.empty()) output_.tighten();
+  // Mostly all of it is taken at once, and nothing has to be counted.
+  if (output_.size() > counted_bytes_) context_.output->add(output_.size() - counted_bytes_);
+  if (output_.size() < counted_bytes_) context_.output->remove(counted_bytes_ - output_.size());
+  counted_bytes_ = output_.size();
 }
 
 void Connection::on_time(TimePoint now) {

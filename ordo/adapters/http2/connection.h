@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +54,15 @@ class Connection {
   // Not after it on_time() has something to do; TimePoint::max(): never.
   TimePoint next_deadline() const;
   std::size_t open_count() const { return session_ ? session_->open_count() : 0; }
+  // How many frames came that cost us more than the client.
+  std::uint64_t noise() const { return session_ ? session_->noise() : 0; }
+  // What handlers have sent and the socket has not taken, and when it last took any.
+  std::size_t queued_bytes() const {
+    return output_.size() + (session_ ? session_->queued_bytes() : 0);
+  }
+  TimePoint sent_at() const { return sent_at_; }
+  // What it takes of memory while it is idle, about.
+  std::size_t idle_bytes() const { return session_ ? session_->idle_bytes() : kUndecidedBytes; }
   bool is_idle() const { return !session_ || session_->is_idle(); }
   bool has_served() const { return session_ && session_->has_served(); }
   // When bytes came last, or it was opened.
@@ -61,6 +71,8 @@ class Connection {
   void end_idle(TimePoint now);
 
  private:
+  static constexpr std::size_t kUndecidedBytes = 1024;
+
   void choose(std::string_view bytes, TimePoint now);
 
   SessionContext context_;
@@ -69,7 +81,9 @@ class Connection {
   std::string first_bytes_;  // Until they decide.
   TimePoint opened_at_;
   TimePoint heard_at_;
-  TimePoint progress_at_;  // When output was taken last, or began to wait.
+  TimePoint sent_at_;              // When output was taken last, or it was opened.
+  std::size_t counted_bytes_ = 0;  // Of the output, what the server counts as queued.
+  TimePoint progress_at_;          // When output was taken last, or began to wait.
   bool is_draining_ = false;
   bool is_dead_ = false;  // Nothing can be said any more.
 };

@@ -67,13 +67,15 @@ Conversation::Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox,
 
 // What was queued and never sent is gone, too.
 Conversation::~Conversation() {
-  account_->remove(queued_bytes_.load(std::memory_order_relaxed));
+  if (const std::size_t left = queued_bytes_.load(std::memory_order_relaxed); left > 0)
+    account_->remove(left);
 }
 
 // Who has something queued is told when that has gone, so nobody waits for others for ever.
 bool Conversation::has_room() const {
   const std::size_t queued = queued_bytes_.load();
-  return queued == 0 || (queued < account_->stream_bytes_max && !account_->is_full());
+  if (queued == 0) return true;
+  return queued < account_->stream_bytes_max && !account_->is_full() && !account_->is_server_full();
 }
 
 bool Conversation::wants_more() {

@@ -6,12 +6,14 @@
 //
 // Channel: the stream or connection that a conversation belongs to, while there is one.
 //
-// OutputAccount: what the conversations of one connection have queued.
+// OutputAccount: what the conversations of one connection have queued, which counts for the server
+// as well (OutputBudget).
 //
 // Backpressure: what was posted and has not been taken by the connection counts as queued. From
 // Limits::stream_output_bytes_max on wants_more() is false, and nothing is taken; at half of it the
 // handler is told that there is room again. One message may lie above the bound. While all of a
-// connection have Limits::output_bytes_max queued, each may send only when it has nothing queued.
+// connection have Limits::output_bytes_max queued, or all of the server its budget, each may send
+// only when it has nothing queued.
 //
 // Threads: any thread, but for what says otherwise. No lock is held when handlers are called.
 // Bounds:  see above; the mailbox holds no more than its conversations.
@@ -24,6 +26,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ordo/adapters/http2/header_list.h"
@@ -83,18 +86,28 @@ class Mailbox {
 
 class OutputAccount {
  public:
-  explicit OutputAccount(const Limits& limits)
+  OutputAccount(const Limits& limits, std::shared_ptr<OutputBudget> budget)
       : stream_bytes_max(limits.stream_output_bytes_max),
-        bytes_max_(limits.output_bytes_max) {}
+        bytes_max_(limits.output_bytes_max),
+        budget_(std::move(budget)) {}
 
-  void add(std::size_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  void remove(std::size_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
-  bool is_full() const { return bytes_.load(std::memory_order_relaxed) >= bytes_max_; }
+  void add(std::size_t bytes) {
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    budget_->add(bytes);
+  }
+  void remove(std::size_t bytes) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    budget_->remove(bytes);
+  }
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  bool is_full() const { return bytes() >= bytes_max_; }
+  bool is_server_full() const { return budget_->is_full(); }
 
   const std::size_t stream_bytes_max;
 
  private:
   const std::size_t bytes_max_;
+  const std::shared_ptr<OutputBudget> budget_;
   std::atomic<std::size_t> bytes_{0};
 };
 

@@ -78,6 +78,7 @@ const char* FrameMeter::count_block(std::uint8_t type, std::uint8_t flags, std::
 }
 
 const char* FrameMeter::note_reset(TimePoint now) {
+  ++noise_;
   return resets_.take(now) ? nullptr : "too many streams were reset";
 }
 
@@ -86,6 +87,7 @@ const char* FrameMeter::count_control(TimePoint now) {
     --granted_;
     return nullptr;
   }
+  ++noise_;
   return controls_.take(now) ? nullptr : "too many control frames";
 }
 

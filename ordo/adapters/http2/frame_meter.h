@@ -39,6 +39,8 @@ class FrameMeter {
     if (granted_ < kGrantedMax) granted_ += count;
   }
 
+  // How many frames were counted: resets, and control frames that nothing paid for.
+  std::uint64_t noise() const { return noise_; }
   // A header block has begun and has not ended.
   bool is_in_block() const { return is_in_block_; }
   // The client's first frame has come; everything else has to follow.
@@ -60,6 +62,7 @@ class FrameMeter {
   std::size_t payload_left_ = 0;
   std::size_t block_bytes_ = 0;
   std::size_t continuations_ = 0;
+  std::uint64_t noise_ = 0;
   std::uint32_t granted_ = 0;
   bool is_in_block_ = false;
   bool has_frame_ = false;

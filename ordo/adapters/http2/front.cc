@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,8 +18,10 @@
 namespace ordo::http2 {
 namespace {
 
-constexpr int kSettleTurnsMax = 8;  // Of one round: what handlers do in between goes out, too.
-constexpr int kWritesMax = 4;       // To one connection, before the others get their turn.
+constexpr int kSettleTurnsMax = 8;      // Of one round: what handlers do in between goes out, too.
+constexpr std::uint64_t kNoiseMax = 8;  // Of one read; above it the next are small.
+constexpr int kSeldomMax = 8;           // Who was idle more often, having asked, asks often.
+constexpr int kWritesMax = 4;           // To one connection, before the others get their turn.
 constexpr std::size_t kPiecesMax = 64;
 constexpr auto kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
@@ -60,12 +62,13 @@ struct Front::Peer {
                            .counters = front.counters_.of_sessions,
                            .mailbox = front.mailbox_,
                            .peer = std::make_shared<const std::string>(address_of(socket.get())),
+                           .output = front.parts_.output,
                            .touch = [this, &front] { front.touch(*this); }},
             front.store_, front.now_) {}
 
   const std::uint64_t number;
   sockets::Descriptor socket;
-  std::uint32_t interest = 0;  // What the readiness set reports of it.
+  std::uint32_t interest = EPOLLIN;  // What the readiness set reports of it.
   bool is_touched = false;
   bool is_blocked = false;  // The last write did not take all.
   bool is_input_ended = false;
@@ -74,7 +77,11 @@ struct Front::Peer {
   TimePoint linger_until = TimePoint::max();
   TimePoint scheduled = TimePoint::max();  // When it is looked at, at the latest.
   std::size_t discarded_bytes = 0;
-  Connection connection;  // Last: it goes first, and touches when it does.
+  std::size_t read_bytes = Front::kReadBytesMin;  // With one read.
+  IdleList::Place idle_place{};
+  TimePoint idle_since{};  // When it was put there.
+  int idle_count = 0;      // How often it became idle again, having asked for something.
+  Connection connection;   // Last: it goes first, and touches when it does.
 };
 
 Front::Front(std::size_t index, const ServerParts& parts)
@@ -97,41 +104,51 @@ void Front::adopt(sockets::Descriptor socket) {
   Peer& peer = peers_.add([&](std::uint64_t number) {
     return std::make_unique<Peer>(number, std::move(socket), *this);
   });
-  if (is_ended_ || !loop_.watch(peer.socket.get(), peer.number, 0)) {
+  if (is_ended_ || !loop_.watch(peer.socket.get(), peer.number, peer.interest)) {
     close(peer);
     return;
   }
   if (is_draining_) peer.connection.drain(now_);
-  settle(peer);
+  touch(peer);
+  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
 }
 
-void Front::shed_idle(std::size_t count) {
-  struct Candidate {
-    bool has_served = false;
-    TimePoint heard_at;
-    Peer* peer = nullptr;
-  };
-  std::vector<Candidate> idle;
-  peers_.for_each([&](Peer& peer) {
-    const Connection& connection = peer.connection;
-    if (peer.is_lingering || peer.is_shed || !connection.is_idle()) return;
-    idle.push_back({connection.has_served(), connection.heard_at(), &peer});
-  });
-  count = std::min(count, idle.size());
-  std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count), idle.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      return std::tie(a.has_served, a.heard_at) <
-                             std::tie(b.has_served, b.heard_at);
-                    });
+void Front::shed_idle() {
+  const auto number = idle_.first();
+  if (!number) return;
   now_ = system_clock().now();
-  for (std::size_t i = 0; i < count; ++i) {
-    Peer& peer = *idle[i].peer;
-    counters_.shed.add();
-    peer.is_shed = true;
-    peer.connection.end_idle(now_);
-    touch(peer);
+  shed(*peers_.find(*number));
+  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+}
+
+void Front::shed(Peer& peer) {
+  idle_.remove(peer.idle_place);
+  counters_.shed.add();
+  peer.is_shed = true;
+  peer.connection.end_idle(now_);
+  touch(peer);
+}
+
+// Whoever keeps up has nothing queued between two rounds, or has just taken some of it.
+std::size_t Front::cut_off_slowest() {
+  std::vector<std::pair<TimePoint, Peer*>> waiting;
+  peers_.for_each([&](Peer& peer) {
+    if (!peer.is_lingering && peer.connection.queued_bytes() > 0)
+      waiting.emplace_back(peer.connection.sent_at(), &peer);
+  });
+  std::sort(waiting.begin(), waiting.end());
+  now_ = system_clock().now();
+  // Handlers may hold on to what they have sent for a moment; it is gone all the same.
+  std::size_t excess = parts_.output->is_full() ? parts_.output->excess() : 0;
+  std::size_t count = 0;
+  for (; count < waiting.size() && excess > 0; ++count) {
+    Peer& peer = *waiting[count].second;
+    excess -= std::min(excess, peer.connection.queued_bytes());
+    counters_.cut_off.add();
+    abort(peer);
   }
   end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+  return count;
 }
 
 void Front::begin_drain() {
@@ -185,7 +202,7 @@ void Front::on_bell() {
 
 void Front::read(Peer& peer) {
   if (!peer.connection.wants_input()) return;
-  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), peer.read_bytes, 0);
   if (count < 0) {
     if (!would_block(errno)) close(peer);
     return;
@@ -197,7 +214,13 @@ void Front::read(Peer& peer) {
   } else {
     const auto size = static_cast<std::size_t>(count);
     counters_.bytes_received.add(size);
+    const std::uint64_t noise = peer.connection.noise();
     peer.connection.receive({read_buffer_.get(), size}, now_);
+    if (peer.connection.noise() - noise > kNoiseMax) {
+      peer.read_bytes = kReadBytesMin;
+    } else if (size == peer.read_bytes) {
+      peer.read_bytes = std::min(2 * size, kReadBytesMax);
+    }
   }
   touch(peer);
 }
@@ -228,6 +251,7 @@ void Front::end_round(TimePoint limit) {
     settling_.clear();
   }
   if (!touched_.empty()) loop_.ring();
+  if (parts_.output->is_full()) parts_.relieve();
   arm_timer();
 }
 
@@ -242,6 +266,7 @@ void Front::settle(Peer& peer) {
   if (!peer.connection.is_finished()) {
     set_interest(peer);
     schedule(peer);
+    note_idle(peer);
   } else if (peer.is_blocked) {
     abort(peer);
   } else if (peer.is_input_ended || peer.is_shed) {
@@ -249,6 +274,23 @@ void Front::settle(Peer& peer) {
   } else {
     linger(peer);
   }
+}
+
+void Front::note_idle(Peer& peer) {
+  const Connection& connection = peer.connection;
+  if (peer.is_shed || !connection.is_idle()) {
+    idle_.remove(peer.idle_place);
+    return;
+  }
+  if (peer.idle_place.is_listed && peer.idle_since == connection.heard_at()) return;
+  peer.idle_since = connection.heard_at();
+  if (connection.has_served() && peer.idle_count <= kSeldomMax) ++peer.idle_count;
+  const IdleList::Rank rank = peer.idle_count > kSeldomMax ? IdleList::Rank::often
+                              : peer.idle_count > 0        ? IdleList::Rank::seldom
+                                                           : IdleList::Rank::fresh;
+  idle_.place(peer.idle_place, peer.number, rank, connection.idle_bytes());
+  while (idle_.bytes() > parts_.idle_bytes_max)
+    shed(*peers_.find(*idle_.first()));
 }
 
 // False: the connection is gone.
@@ -294,6 +336,7 @@ void Front::touch(Peer& peer) {
 // To close at once, with input unread, would make the system reset the connection, and the client
 // might never see the answer that says why.
 void Front::linger(Peer& peer) {
+  idle_.remove(peer.idle_place);
   ::shutdown(peer.socket.get(), SHUT_WR);
   peer.is_lingering = true;
   peer.linger_until = now_ + kLingerTime;
@@ -310,6 +353,7 @@ void Front::abort(Peer& peer) {
 }
 
 void Front::close(Peer& peer) {
+  idle_.remove(peer.idle_place);
   deadlines_.erase({peer.scheduled, peer.number});
   peers_.remove(peer.number);
   parts_.connections_now.fetch_sub(1, std::memory_order_relaxed);

@@ -4,7 +4,9 @@
 // posted; then one write to each connection that has something to send (sockets::IoLoop).
 //
 // Threads: those that say so, the thread of the front; the others by the server's owner.
-// Bounds:  one block of kReadBytesMax for reading; a deadline for each connection.
+// Bounds:  one block of kReadBytesMax for reading; a deadline for each connection. A new one,
+//          and one that makes noise (FrameMeter), is read in small pieces, so that the others do
+//          not wait for what its bytes cost.
 #pragma once
 
 #include <atomic>
@@ -22,6 +24,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "ordo/adapters/http2/connection.h"
+#include "ordo/adapters/http2/idle_list.h"
 #include "ordo/adapters/http2/limits.h"
 #include "ordo/adapters/http2/output_queue.h"
 #include "ordo/adapters/http2/routes.h"
@@ -40,7 +43,8 @@ struct FrontCounters {
   Counter connections;
   Counter bytes_received;
   Counter bytes_sent;
-  Counter shed;  // Idle connections closed to make room.
+  Counter shed;     // Idle connections closed to make room.
+  Counter cut_off;  // Connections closed because the server had too much queued, and they most.
 };
 
 // What all fronts of a server share.
@@ -49,6 +53,9 @@ struct ServerParts {
   const RouteSwitch& routes;
   InputBudget& budget;
   std::atomic<std::size_t>& connections_now;
+  std::shared_ptr<OutputBudget> output;
+  std::size_t idle_bytes_max;            // Of each front.
+  const std::function<void()>& relieve;  // The output budget is full: cut_off_slowest() of all.
 };
 
 class Front final : private sockets::IoLoop::Owner {
@@ -62,9 +69,11 @@ class Front final : private sockets::IoLoop::Owner {
   // Takes a connected socket over, which is counted already; on the thread of the front.
   void adopt(sockets::Descriptor socket);
 
-  // Closes up to `count` connections on which nothing runs: first those that have never asked for
-  // anything, and of these the longest silent. On the thread of the front.
-  void shed_idle(std::size_t count);
+  // Closes the first of its idle connections, if it has any (IdleList). On the thread of the front.
+  void shed_idle();
+  // Resets connections until the output budget has room: those that have not taken anything of what
+  // is queued for them for the longest time. How many; on the thread of the front.
+  std::size_t cut_off_slowest();
 
   // Lets all connections finish what runs; does not wait. Idempotent.
   void begin_drain();
@@ -85,6 +94,8 @@ class Front final : private sockets::IoLoop::Owner {
   void read(Peer& peer);
   void discard(Peer& peer);
   void settle(Peer& peer);
+  void note_idle(Peer& peer);
+  void shed(Peer& peer);
   bool send(Peer& peer);
   void set_interest(Peer& peer);
   void touch(Peer& peer);
@@ -96,12 +107,14 @@ class Front final : private sockets::IoLoop::Owner {
   void on_timer();
   void check_empty();
 
+  static constexpr std::size_t kReadBytesMin = std::size_t{4} * 1024;
   static constexpr std::size_t kReadBytesMax = std::size_t{64} * 1024;
 
   const ServerParts parts_;
   FrontCounters counters_;
   BufferStore store_;
   sockets::PeerTable<Peer> peers_;
+  IdleList idle_;
   std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
   std::vector<std::uint64_t> settling_;
   std::set<std::pair<TimePoint, std::uint64_t>> deadlines_;  // One for each peer that has one.

@@ -73,7 +73,7 @@ void append_clean(std::string& text, std::string_view value) {
 
 Http1Session::Http1Session(SessionContext& context, TimePoint opened_at)
     : context_(context),
-      account_(std::make_shared<OutputAccount>(context.limits)),
+      account_(std::make_shared<OutputAccount>(context.limits, context.output)),
       parser_(context.limits, kept_bytes_, context.budget),
       now_(opened_at),
       input_deadline_(opened_at + context.limits.handshake_timeout) {}

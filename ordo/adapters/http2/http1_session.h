@@ -20,6 +20,7 @@ namespace ordo::http2 {
 class Http1Session final : public Session, private Channel {
  public:
   static constexpr std::size_t kHeldBytesMax = std::size_t{16} * 1024;
+  static constexpr std::size_t kIdleBytes = std::size_t{3} * 1024;
 
   // `opened_at`: when the connection began to wait for its first request.
   Http1Session(SessionContext& context, TimePoint opened_at);
@@ -37,6 +38,9 @@ class Http1Session final : public Session, private Channel {
   }
   bool is_over() const override { return is_closing_ && output_.empty() && !exchange_; }
   bool is_broken() const override { return is_broken_; }
+  std::uint64_t noise() const override { return 0; }
+  std::size_t queued_bytes() const override { return account_->bytes(); }
+  std::size_t idle_bytes() const override { return kIdleBytes; }
   std::size_t open_count() const override { return exchange_ ? 1 : 0; }
   bool is_idle() const override { return !exchange_ && parser_.is_untouched(); }
   bool has_served() const override { return has_served_; }

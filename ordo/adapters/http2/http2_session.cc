@@ -20,6 +20,14 @@ constexpr auto kDrainPingTime = std::chrono::seconds(1);
 // Above what one read can bring, so that the meter decides.
 constexpr std::size_t kAcksMax = 16'384;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 40;
+// Of what a client says before its first request, so much is remembered.
+constexpr std::size_t kGreetingBytesMax = 256;
+// What a session takes: asleep, and awake without its HPACK tables, of which a byte takes three.
+constexpr std::size_t kAsleepBytes = std::size_t{2} * 1024;
+constexpr std::size_t kAwakeBytes = std::size_t{24} * 1024;
+constexpr std::size_t kTableFactor = 3;
+// GOAWAY: nothing was served, and nothing is wrong.
+constexpr std::string_view kGoodbye("\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
 
 std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
@@ -66,6 +74,8 @@ struct Http2Callbacks {
   }
 
   static int on_frame_recv(nghttp2_session* library, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_SETTINGS && frame->hd.type != NGHTTP2_WINDOW_UPDATE)
+      session_of(user).is_new_ = false;
     if (frame->hd.type == NGHTTP2_PING) on_ping(frame->ping, session_of(user));
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     Http2Stream* const stream = stream_of(library, frame->hd.stream_id);
@@ -103,6 +113,7 @@ struct Http2Callbacks {
   static int on_invalid_frame(nghttp2_session* /*library*/, const nghttp2_frame* /*frame*/,
                               int /*error*/, void* user) {
     Http2Session& session = session_of(user);
+    session.is_new_ = false;
     session.context_.counters.malformed.add();
     if (const char* reason = session.meter_.note_reset(session.now_)) session.calm(reason);
     return 0;
@@ -185,11 +196,16 @@ void Http2Session::LibraryDeleter::operator()(nghttp2_session* session) const {
 Http2Session::Http2Session(SessionContext& context, TimePoint now)
     : context_(context),
       meter_(context.limits),
-      account_(std::make_shared<OutputAccount>(context.limits)),
+      account_(std::make_shared<OutputAccount>(context.limits, context.output)),
       now_(now),
       opened_at_(now),
       heard_at_(now) {
-  const Limits& limits = context.limits;
+  make_library();
+  next_deadline_ = first_deadline();
+}
+
+void Http2Session::make_library() {
+  const Limits& limits = context_.limits;
   library_.reset(Http2Callbacks::make(limits, *this));
   const std::array<nghttp2_settings_entry, 3> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams_max},
@@ -199,7 +215,50 @@ Http2Session::Http2Session(SessionContext& context, TimePoint now)
   nghttp2_submit_settings(library(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   nghttp2_session_set_local_window_size(library(), NGHTTP2_FLAG_NONE, 0,
                                         static_cast<std::int32_t>(limits.connection_window_bytes));
-  next_deadline_ = first_deadline();
+}
+
+// What was said and sent before is said to the library again, and dropped.
+void Http2Session::wake() {
+  make_library();
+  drop_output();
+  nghttp2_session_mem_recv(library(), reinterpret_cast<const std::uint8_t*>(greeting_.data()),
+                           greeting_.size());
+  drop_output();
+}
+
+void Http2Session::drop_output() {
+  const std::uint8_t* bytes = nullptr;
+  while (nghttp2_session_mem_send(library(), &bytes) > 0) {
+  }
+}
+
+void Http2Session::note_greeting(std::string_view bytes) {
+  if (!is_new_) return;
+  if (greeting_.size() + bytes.size() <= kGreetingBytesMax) {
+    greeting_.append(bytes);
+  } else {
+    is_new_ = false;
+  }
+}
+
+void Http2Session::sleep_if_new() {
+  if (!is_new_) {
+    if (!greeting_.empty()) greeting_ = {};
+    return;
+  }
+  const bool may_sleep = !is_dead_ && !is_broken_ && !is_draining_ && is_idle();
+  if (!may_sleep || !library_) return;
+  // Wants to read: it has found nothing wrong, and means to go on.
+  nghttp2_session* const library = library_.get();
+  if (nghttp2_session_want_read(library) != 0 && nghttp2_session_want_write(library) == 0)
+    library_.reset();
+}
+
+std::size_t Http2Session::idle_bytes() const {
+  nghttp2_session* const library = library_.get();
+  if (library == nullptr) return kAsleepBytes;
+  return kAwakeBytes + kTableFactor * (nghttp2_session_get_hd_inflate_dynamic_table_size(library) +
+                                       nghttp2_session_get_hd_deflate_dynamic_table_size(library));
 }
 
 Http2Session::~Http2Session() {
@@ -222,8 +281,10 @@ void Http2Session::receive(std::string_view bytes, TimePoint now) {
     in_block_since_ = now;
     expect_by(now + context_.limits.request_timeout);
   }
+  nghttp2_session* const library = this->library();
+  note_greeting(bytes);
   const ssize_t taken = nghttp2_session_mem_recv(
-      library(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+      library, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (taken >= 0) return;
   context_.counters.malformed.add();
   break_off(taken == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR);
@@ -236,6 +297,12 @@ void Http2Session::end_input(TimePoint now) {
 
 void Http2Session::fill(OutputQueue& output, TimePoint now) {
   now_ = now;
+  if (!library_) {
+    if (!std::exchange(is_leaving_, false)) return;
+    output.copy(kGoodbye);
+    is_dead_ = true;
+    return;
+  }
   output_ = &output;
   while (!is_dead_ && output.size() < context_.limits.output_pause_bytes) {
     const std::uint8_t* bytes = nullptr;
@@ -245,11 +312,11 @@ void Http2Session::fill(OutputQueue& output, TimePoint now) {
     output.copy(text_of(bytes, static_cast<std::size_t>(size)));
   }
   output_ = nullptr;
-  if (writable_.empty()) return;
   for (const std::int32_t id : std::exchange(writable_, {})) {
     if (Http2Stream* const stream = Http2Callbacks::stream_of(library(), id))
       stream->tell_writable();
   }
+  sleep_if_new();
 }
 
 nghttp2_data_provider provider_of(Http2Stream& stream) {
@@ -262,6 +329,7 @@ nghttp2_data_provider provider_of(Http2Stream& stream) {
 bool Http2Session::is_over() const {
   if (is_dead_) return true;
   nghttp2_session* const library = library_.get();
+  if (library == nullptr) return false;
   return nghttp2_session_want_read(library) == 0 && nghttp2_session_want_write(library) == 0;
 }
 
@@ -338,7 +406,10 @@ void Http2Session::drain(TimePoint now) {
 
 void Http2Session::end_idle(TimePoint now) {
   now_ = now;
-  if (!is_broken_) break_off(NGHTTP2_NO_ERROR);
+  if (is_broken_) return;
+  if (library_) return break_off(NGHTTP2_NO_ERROR);
+  is_broken_ = is_leaving_ = true;
+  context_.touch();
 }
 
 void Http2Session::send_last_goaway() {
@@ -367,6 +438,7 @@ void Http2Session::break_off(std::uint32_t code) {
 
 Http2Stream& Http2Session::open(std::int32_t id) {
   has_served_ = true;
+  is_new_ = false;
   streams_.push_back(std::make_unique<Http2Stream>(*this, id));
   Http2Stream& stream = *streams_.back();
   stream.index = streams_.size() - 1;

@@ -5,13 +5,17 @@
 // handlers take what came, deadlines, keep-alive, and the end: GOAWAY, what runs is finished, then
 // closed.
 //
+// Until the first request comes, what a client has said is a few settings. The library's 25 KB
+// for a session are given back then, and the session made again from those, once something comes.
+//
 // Threads: one owner, its I/O thread.
-// Bounds:  see Limits.
+// Bounds:  see Limits. Before the first request about 2 KiB, then 24 KiB and the two HPACK tables.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +44,9 @@ class Http2Session final : public Session {
   bool wants_input() const override { return !is_dead_ && !is_broken_; }
   bool is_over() const override;
   bool is_broken() const override { return is_broken_; }
+  std::uint64_t noise() const override { return meter_.noise(); }
+  std::size_t queued_bytes() const override { return account_->bytes(); }
+  std::size_t idle_bytes() const override;
   std::size_t open_count() const override { return streams_.size(); }
   bool is_idle() const override { return streams_.empty() && !meter_.is_in_block(); }
   bool has_served() const override { return has_served_; }
@@ -47,7 +54,10 @@ class Http2Session final : public Session {
 
   // For its streams.
   SessionContext& context() { return context_; }
-  nghttp2_session* library() { return library_.get(); }
+  nghttp2_session* library() {
+    if (!library_) wake();
+    return library_.get();
+  }
   std::size_t& kept_bytes() { return kept_bytes_; }
   const std::shared_ptr<OutputAccount>& account() const { return account_; }
   TimePoint now() const { return now_; }
@@ -63,6 +73,11 @@ class Http2Session final : public Session {
     void operator()(nghttp2_session* session) const;
   };
 
+  void make_library();
+  void wake();
+  void sleep_if_new();
+  void note_greeting(std::string_view bytes);
+  void drop_output();
   Http2Stream& open(std::int32_t id);
   void close(Http2Stream& stream);
   void calm(const char* reason);
@@ -76,7 +91,8 @@ class Http2Session final : public Session {
   const std::shared_ptr<OutputAccount> account_;
   std::size_t kept_bytes_ = 0;  // Of all streams.
   std::vector<std::unique_ptr<Http2Stream>> streams_;
-  std::unique_ptr<nghttp2_session, LibraryDeleter> library_;
+  std::unique_ptr<nghttp2_session, LibraryDeleter> library_;  // None: asleep, see above.
+  std::string greeting_;                // All that the client has said, while is_new_.
   std::vector<std::int32_t> writable_;  // Streams to be told that they have room.
   OutputQueue* output_ = nullptr;       // During fill().
   TimePoint now_;
@@ -86,6 +102,8 @@ class Http2Session final : public Session {
   TimePoint in_block_since_ = TimePoint::max();
   TimePoint goaway_at_ = TimePoint::max();  // When the last GOAWAY goes out, at the latest.
   TimePoint next_deadline_ = TimePoint::max();
+  bool is_new_ = true;       // Nothing has come but SETTINGS and WINDOW_UPDATE, and little of it.
+  bool is_leaving_ = false;  // Asleep, and about to say so.
   bool has_served_ = false;
   bool is_draining_ = false;
   bool is_broken_ = false;

@@ -6,7 +6,10 @@
 //
 // InputBudget: what all connections together hold of messages that are not complete yet.
 //
-// Threads: Limits are a plain value; InputBudget any thread.
+// OutputBudget: what all connections together hold of answers that are not sent yet. It refuses
+// nothing: who sees that it is full sends no more, and the slowest connections are cut off.
+//
+// Threads: Limits are a plain value; the budgets any thread.
 #pragma once
 
 #include <atomic>
@@ -62,6 +65,26 @@ class InputBudget {
   }
   void give(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::size_t bytes_max_;
+  std::atomic<std::size_t> used_{0};
+};
+
+class OutputBudget {
+ public:
+  explicit OutputBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  void add(std::size_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
+  void remove(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  std::size_t used() const { return used_.load(std::memory_order_relaxed); }
+  bool is_full() const { return used() >= bytes_max_; }
+  // How much has to go, once it is full, until all may send again.
+  std::size_t excess() const {
+    const std::size_t goal = bytes_max_ - bytes_max_ / 8;
+    const std::size_t now = used();
+    return now > goal ? now - goal : 0;
+  }
 
  private:
   const std::size_t bytes_max_;

@@ -6,7 +6,7 @@
 //   iovec pieces[64];
 //   output.sent(writev(socket, pieces, output.gather(pieces)));
 //
-// A queue that is empty has no memory: it went back to the store of its I/O thread.
+// A queue that is empty has next to no memory: it went back to the store of its I/O thread.
 //
 // Threads: one owner for a store and all queues of it.
 // Bounds:  by its user; the store keeps up to 64 buffers of 64 KiB.
@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,7 +57,7 @@ class OutputQueue {
 
   void copy(std::string_view bytes) {
     if (bytes.empty()) return;
-    if (segments_.empty() || segments_.back().is_shared ||
+    if (empty() || segments_.back().is_shared ||
         segments_.back().text.size() >= BufferStore::kBufferBytes) {
       segments_.push_back({.text = store_.take()});
     }
@@ -81,9 +80,8 @@ class OutputQueue {
   // The first bytes, as pieces; how many there are.
   std::size_t gather(std::span<iovec> pieces) const {
     std::size_t count = 0;
-    for (const Segment& segment : segments_) {
-      if (count == pieces.size()) break;
-      std::string_view bytes = segment.bytes();
+    for (std::size_t i = first_; i < segments_.size() && count < pieces.size(); ++i) {
+      std::string_view bytes = segments_[i].bytes();
       if (count == 0) bytes.remove_prefix(begin_);
       // sendmsg() takes no const, and does not write.
       pieces[count++] = {const_cast<char*>(bytes.data()), bytes.size()};
@@ -96,14 +94,29 @@ class OutputQueue {
     ORDO_CHECK(count <= size_);
     size_ -= count;
     begin_ += count;
-    while (!segments_.empty() && begin_ >= segments_.front().bytes().size()) {
-      begin_ -= segments_.front().bytes().size();
-      if (!segments_.front().is_shared) store_.give(std::move(segments_.front().text));
-      segments_.pop_front();
+    while (first_ < segments_.size() && begin_ >= segments_[first_].bytes().size()) {
+      Segment& gone = segments_[first_++];
+      begin_ -= gone.bytes().size();
+      if (!gone.is_shared) store_.give(std::move(gone.text));
+      gone = {};
     }
+    forget_gone();
+  }
+
+  // The socket takes no more for now: memory beyond the bytes that wait goes back to the store.
+  void tighten() {
+    if (empty() || segments_.back().is_shared) return;
+    std::string& text = segments_.back().text;
+    if (text.capacity() <= kTightBytes || text.capacity() <= 2 * text.size()) return;
+    std::string copy(text);
+    store_.give(std::exchange(text, std::move(copy)));
   }
 
  private:
+  static constexpr std::size_t kTightBytes = 4096;
+  static constexpr std::size_t kKeptMax = 8;  // Places of segments in an empty queue.
+  static constexpr std::size_t kGoneMax = 64;
+
   struct Segment {
     std::string text{};
     Slice slice{};
@@ -111,8 +124,20 @@ class OutputQueue {
     std::string_view bytes() const { return is_shared ? slice.bytes : std::string_view(text); }
   };
 
+  void forget_gone() {
+    if (first_ == segments_.size()) {
+      segments_.clear();
+      if (segments_.capacity() > kKeptMax) segments_.shrink_to_fit();
+      first_ = 0;
+    } else if (first_ > kGoneMax && first_ > segments_.size() / 2) {
+      segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+  }
+
   BufferStore& store_;
-  std::deque<Segment> segments_;
+  std::vector<Segment> segments_;
+  std::size_t first_ = 0;  // Those before it are gone.
   std::size_t begin_ = 0;  // Of the first segment, what has been sent.
   std::size_t size_ = 0;
 };

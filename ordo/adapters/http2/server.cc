@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,8 +22,9 @@ namespace {
 using sockets::Descriptor;
 
 constexpr std::size_t kIoThreadsMax = 64;
-constexpr std::size_t kShedShare = 64;  // Of the connections, one in so many at a time.
-constexpr auto kShedPause = std::chrono::milliseconds(20);
+constexpr std::size_t kBytesMin = std::size_t{1} << 20;
+constexpr std::size_t kSpareShare = 64;  // Of the connections, one in so many is kept free.
+constexpr auto kReliefPause = std::chrono::milliseconds(20);
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 21\r\n\r\n"
     "too many connections\n";
@@ -34,6 +36,10 @@ Status check_options(const ServerOptions& options) {
   }
   if (options.connections_max < 1)
     return Error{ErrorCode::invalid_argument, "connections_max is 0; allowed is 1 or more"};
+  if (options.output_bytes_max < kBytesMin)
+    return Error{ErrorCode::invalid_argument, "output_bytes_max is below 1048576"};
+  if (options.idle_bytes_max < kBytesMin)
+    return Error{ErrorCode::invalid_argument, "idle_bytes_max is below 1048576"};
   if (options.send_buffer_bytes > std::size_t{1} << 30)
     return Error{ErrorCode::invalid_argument, "send_buffer_bytes is above 1073741824"};
   return check(options.limits);
@@ -45,38 +51,62 @@ struct Server::Parts {
   Parts(ServerOptions given, Routes given_routes)
       : options(std::move(given)),
         routes(std::move(given_routes)),
-        budget(options.input_bytes_max) {}
+        budget(options.input_bytes_max),
+        output(std::make_shared<OutputBudget>(options.output_bytes_max)) {}
 
   void welcome(Descriptor socket);
   void make_room();
+  void relieve_output();
+  void end_relief();
 
   const ServerOptions options;
   RouteSwitch routes;
   InputBudget budget;
+  const std::shared_ptr<OutputBudget> output;
+  const std::function<void()> relieve = [this] { relieve_output(); };
   std::atomic<std::size_t> connections_now{0};
   SharedCounter refused;
   std::vector<std::unique_ptr<Front>> fronts;   // Not changed after start().
   std::unique_ptr<sockets::Listener> listener;  // On the thread of the first front.
   std::size_t next_front = 0;
-  TimePoint shed_at = TimePoint::min();  // When room was made last.
+  // While slow connections are looked for: how many fronts have not done so, what was cut off.
+  std::atomic<std::size_t> relieving{0};
+  std::atomic<std::size_t> cut_off_count{0};
+  std::atomic<TimePoint> relief_paused_until{TimePoint::min()};
   bool is_started = false;
   bool is_draining = false;
   bool is_stopped = false;
 };
 
-// Some at a time, and not all the time: to find the longest idle is to look at all.
 void Server::Parts::make_room() {
-  const TimePoint now = system_clock().now();
-  if (shed_at != TimePoint::min() && now < shed_at + kShedPause) return;
-  shed_at = now;
-  const std::size_t count = options.connections_max / kShedShare / fronts.size() + 1;
+  for (const auto& front : fronts)
+    boost::asio::post(front->context(), [&front] { front->shed_idle(); });
+}
+
+// Any thread. To find the slowest is to look at all: when nobody is to blame, not at once again.
+void Server::Parts::relieve_output() {
+  if (system_clock().now() < relief_paused_until.load()) return;
+  std::size_t nobody = 0;
+  if (!relieving.compare_exchange_strong(nobody, fronts.size())) return;
+  cut_off_count.store(0);
   for (const auto& front : fronts) {
-    boost::asio::post(front->context(), [&front, count] { front->shed_idle(count); });
+    boost::asio::post(front->context(), [this, &front] {
+      cut_off_count.fetch_add(front->cut_off_slowest());
+      if (relieving.fetch_sub(1) == 1) end_relief();
+    });
+  }
+}
+
+void Server::Parts::end_relief() {
+  if (cut_off_count.load() == 0) {
+    relief_paused_until.store(system_clock().now() + kReliefPause);
+  } else if (output->is_full()) {
+    relieve_output();
   }
 }
 
 void Server::Parts::welcome(Descriptor socket) {
-  const std::size_t near = options.connections_max - options.connections_max / kShedShare;
+  const std::size_t near = options.connections_max - options.connections_max / kSpareShare;
   if (connections_now.load(std::memory_order_relaxed) >= near) make_room();
   if (connections_now.load(std::memory_order_relaxed) >= options.connections_max) {
     refused.add();
@@ -102,7 +132,9 @@ Status Server::start() {
   if (Status good = check_options(parts.options); !good) return good;
   for (std::size_t i = 0; i < parts.options.io_threads; ++i) {
     parts.fronts.push_back(std::make_unique<Front>(
-        i, ServerParts{parts.options.limits, parts.routes, parts.budget, parts.connections_now}));
+        i, ServerParts{parts.options.limits, parts.routes, parts.budget, parts.connections_now,
+                       parts.output, parts.options.idle_bytes_max / parts.options.io_threads,
+                       parts.relieve}));
   }
   Front& first = *parts.fronts.front();
   parts.listener = std::make_unique<sockets::Listener>(
@@ -156,10 +188,12 @@ ServerStats Server::stats() const {
   stats.connections_refused = parts_->refused.value();
   stats.accepts_failed = parts_->listener->accepts_failed();
   stats.input_bytes_now = parts_->budget.used();
+  stats.output_bytes_now = parts_->output->used();
   for (const auto& front : parts_->fronts) {
     const FrontCounters& counters = front->counters();
     stats.connections_total += counters.connections.value();
     stats.connections_shed += counters.shed.value();
+    stats.connections_cut_off += counters.cut_off.value();
     stats.bytes_received += counters.bytes_received.value();
     stats.bytes_sent += counters.bytes_sent.value();
     stats.calls += counters.of_sessions.calls.value();

@@ -34,9 +34,14 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  // Numeric, IPv4 or IPv6.
   std::uint16_t port = 0;             // 0: any free one, see Server::port().
   std::size_t io_threads = 1;         // 1 to 64.
-  // Near it the longest idle are closed; at it others are answered 503 and closed.
+  // Near it idle ones are closed, see IdleList; at it others are answered 503 and closed.
   std::size_t connections_max = 10'000;
   std::size_t input_bytes_max = std::size_t{256} << 20;  // Incomplete messages, of all connections.
+  // Answers that are not sent yet, of all connections. At it nobody may queue a second message, and
+  // the connections that have taken nothing for the longest time are reset.
+  std::size_t output_bytes_max = std::size_t{256} << 20;
+  // What idle connections may take of memory; above it the first of them are closed.
+  std::size_t idle_bytes_max = std::size_t{48} << 20;
   std::size_t send_buffer_bytes = 0;  // The system's, of each socket; 0: as the system likes.
   Limits limits{};                    // Of each connection.
 };
@@ -47,16 +52,18 @@ struct ServerStats {
   std::uint64_t connections_total = 0;    // Accepted and served.
   std::uint64_t connections_refused = 0;  // Above connections_max.
   std::uint64_t connections_shed = 0;     // Idle, closed to make room for others.
+  std::uint64_t connections_cut_off = 0;  // Took nothing, and output_bytes_max was reached.
   std::uint64_t accepts_failed = 0;       // The system had no descriptor or memory; tried again.
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint64_t calls = 0;            // gRPC, refused ones included.
-  std::uint64_t requests = 0;         // Plain, refused ones included.
-  std::uint64_t cancelled = 0;        // Of both: the client went, or its deadline passed.
-  std::uint64_t malformed = 0;        // Not HTTP, or not gRPC.
-  std::uint64_t calmed = 0;           // Connections closed because of a flood.
-  std::uint64_t timed_out = 0;        // Connections closed: nothing came, or nothing was taken.
-  std::uint64_t input_bytes_now = 0;  // Of incomplete messages.
+  std::uint64_t calls = 0;             // gRPC, refused ones included.
+  std::uint64_t requests = 0;          // Plain, refused ones included.
+  std::uint64_t cancelled = 0;         // Of both: the client went, or its deadline passed.
+  std::uint64_t malformed = 0;         // Not HTTP, or not gRPC.
+  std::uint64_t calmed = 0;            // Connections closed because of a flood.
+  std::uint64_t timed_out = 0;         // Connections closed: nothing came, or nothing was taken.
+  std::uint64_t input_bytes_now = 0;   // Of incomplete messages.
+  std::uint64_t output_bytes_now = 0;  // Not sent yet.
 };
 
 class Server {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ struct SessionContext {
   SessionCounters& counters;
   std::shared_ptr<Mailbox> mailbox;
   std::shared_ptr<const std::string> peer = std::make_shared<const std::string>();
+  std::shared_ptr<OutputBudget> output = std::make_shared<OutputBudget>(~std::size_t{0});
   // There is something to send, or to look at: settle the connection soon.
   std::function<void()> touch = [] {};
 };
@@ -65,6 +67,12 @@ class Session {
   virtual bool is_over() const = 0;
   // It ends because of what the client did.
   virtual bool is_broken() const = 0;
+  // How many frames came that cost us more than the client, see FrameMeter.
+  virtual std::uint64_t noise() const = 0;
+  // What calls and requests have sent and fill() has not moved.
+  virtual std::size_t queued_bytes() const = 0;
+  // What it takes of memory while it is idle, about.
+  virtual std::size_t idle_bytes() const = 0;
   // Calls and requests under way.
   virtual std::size_t open_count() const = 0;
   // Nothing runs, and no request has begun to come.

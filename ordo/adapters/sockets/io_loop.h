@@ -11,11 +11,11 @@
 // renewed registration (docs/adr/0014-one-readiness-set-per-io-thread.md).
 //
 // A round: on_ready() for each ready socket, then end_round() once, which is when to write. After a
-// millisecond of rounds Asio gets its turn.
+// fifth of a millisecond of rounds Asio gets its turn.
 //
 // Threads: owns one. ring(), call(), is_this_thread() and context() any thread; watch() and
 //          rewatch() its own; start() and end() by the one that made it.
-// Bounds:  256 sockets of one look at the set.
+// Bounds:  64 sockets of one look at the set.
 // Errors:  start() says what the system refused.
 #pragma once
 
@@ -54,7 +54,7 @@ class IoLoop {
   };
 
   // How long rounds go on before Asio gets its turn.
-  static constexpr auto kRoundsTimeMax = std::chrono::milliseconds(1);
+  static constexpr auto kRoundsTimeMax = std::chrono::microseconds(200);
 
   // REQUIRES: `owner` outlives this.
   IoLoop(std::string name, Owner& owner);
@@ -84,7 +84,7 @@ class IoLoop {
   void wait_for_ready();
   void run_rounds();
 
-  static constexpr std::size_t kEventsMax = 256;
+  static constexpr std::size_t kEventsMax = 64;
 
   const std::string name_;
   Owner& owner_;

@@ -1,6 +1,7 @@
 #include "ordo/adapters/sockets/listener.h"
 
 #include <cerrno>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -9,12 +10,16 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "ordo/core/clock.h"
+
 namespace ordo::sockets {
 namespace {
 
 using boost::asio::ip::tcp;
 
-constexpr int kAcceptsMax = 64;  // In a row, before the connections are looked at again.
+// In a row, before the connections are looked at again.
+constexpr int kAcceptsMax = 64;
+constexpr auto kAcceptsTimeMax = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -57,7 +62,9 @@ void Listener::wait() {
 }
 
 void Listener::accept_ready() {
+  const TimePoint limit = system_clock().now() + kAcceptsTimeMax;
   for (int accepts = 0; accepts < kAcceptsMax; ++accepts) {
+    if (accepts > 0 && system_clock().now() >= limit) break;
     Descriptor socket(
         ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
