@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sched.h>
 #include <string>
 #include <unistd.h>
 
@@ -26,12 +27,21 @@
 
 namespace ordo::testing_support {
 
+// The calling thread, and what it starts, run on this processor alone.
+inline void run_on(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(processor), &set);
+  ::sched_setaffinity(0, sizeof(set), &set);
+}
+
 class EchoProgram {
  public:
   struct Options {
     int threads = 1;
     int timeout_seconds = 60;  // Of handshakes, and of output that nobody takes.
     rlim_t descriptors = 0;    // 0: as many as this process may have.
+    int processor = -1;        // The only one it runs on; -1: any.
   };
 
   explicit EchoProgram(Options options) {
@@ -49,6 +59,7 @@ class EchoProgram {
         const rlimit limit{options.descriptors, options.descriptors};
         ::setrlimit(RLIMIT_NOFILE, &limit);
       }
+      if (options.processor >= 0) run_on(options.processor);
       ::execl(ORDO_HTTP2_ECHO, ORDO_HTTP2_ECHO, threads.c_str(), timeout.c_str(),
               static_cast<char*>(nullptr));
       ::_exit(127);

@@ -78,6 +78,11 @@ class RawSocket {
     }
     return all;
   }
+  // Whether the other side has closed, or there is something to read; reads nothing.
+  bool has_ended() const {
+    pollfd look{socket_, POLLIN, 0};
+    return ::poll(&look, 1, 0) > 0;
+  }
   // Whether the connection has been reset; reads nothing.
   bool is_reset() const {
     pollfd look{socket_, 0, 0};
