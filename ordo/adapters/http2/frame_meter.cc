@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint8_t kData = 0;
 constexpr std::uint8_t kHeaders = 1;
 constexpr std::uint8_t kResetStream = 3;
+constexpr std::uint8_t kWindowUpdate = 8;
 constexpr std::uint8_t kContinuation = 9;
 constexpr std::uint8_t kEndStream = 0x1;
 constexpr std::uint8_t kEndHeaders = 0x4;
@@ -56,7 +57,10 @@ const char* FrameMeter::begin_frame(TimePoint now) {
       return count_block(type, flags, length);
     case kResetStream:
       return note_reset(now);
+    case kWindowUpdate:
+      return count_window_update(now);
     case kData:
+      if (length > 0 && window_updates_paid_ < kGrantedMax) ++window_updates_paid_;
       return length == 0 && (flags & kEndStream) == 0 ? count_control(now) : nullptr;
     default:
       return count_control(now);
@@ -80,6 +84,12 @@ const char* FrameMeter::count_block(std::uint8_t type, std::uint8_t flags, std::
 const char* FrameMeter::note_reset(TimePoint now) {
   ++noise_;
   return resets_.take(now) ? nullptr : "too many streams were reset";
+}
+
+const char* FrameMeter::count_window_update(TimePoint now) {
+  if (window_updates_paid_ == 0) return count_control(now);
+  --window_updates_paid_;
+  return nullptr;
 }
 
 const char* FrameMeter::count_control(TimePoint now) {

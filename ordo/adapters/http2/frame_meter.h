@@ -5,6 +5,9 @@
 //   if (const char* reason = meter.look(bytes, now)) close_with(ENHANCE_YOUR_CALM, reason);
 //   meter.grant(2);                       // we sent DATA: two WINDOW_UPDATEs are only polite
 //
+// Some clients, gRPC's C++ library among them, send a WINDOW_UPDATE with every message they write:
+// each DATA frame that holds something pays for one.
+//
 // The library below has limits of its own for some of these. Those differ between its versions;
 // these hold for all, and before the library has spent a byte of memory.
 //
@@ -52,6 +55,7 @@ class FrameMeter {
 
   const char* begin_frame(TimePoint now);
   const char* count_block(std::uint8_t type, std::uint8_t flags, std::size_t length);
+  const char* count_window_update(TimePoint now);
   const char* count_control(TimePoint now);
 
   const Limits& limits_;
@@ -64,6 +68,7 @@ class FrameMeter {
   std::size_t continuations_ = 0;
   std::uint64_t noise_ = 0;
   std::uint32_t granted_ = 0;
+  std::uint32_t window_updates_paid_ = 0;
   bool is_in_block_ = false;
   bool has_frame_ = false;
 };

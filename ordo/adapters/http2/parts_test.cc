@@ -153,6 +153,28 @@ TEST(FrameMeterTest, FramesAreCountedTheSameWhereverTheyAreCut) {
   }
 }
 
+TEST(FrameMeterTest, AMessageOfTheClientPaysForOneWindowUpdateAndForNothingElse) {
+  Limits limits;
+  limits.controls_burst = 16;
+  limits.controls_per_second = 1;
+  const std::string data = std::string("\0\0\x01\0\0\0\0\0\x01", 9) + "x";
+  const std::string update = std::string("\0\0\x04\x08\0\0\0\0\x01", 9) + "four";
+  const std::string ping = std::string("\0\0\x08\x06\0\0\0\0\0", 9) + "pingping";
+  FrameMeter honest(limits);
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(honest.look(data + update, TimePoint{}), nullptr);
+  const auto taken = [&](const std::string& frames) {
+    FrameMeter meter(limits);
+    int count = 0;
+    while (count < 1000 && meter.look(frames, TimePoint{}) == nullptr)
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(taken(data + update + update), 16);
+  EXPECT_EQ(taken(data + ping), 16);
+  EXPECT_EQ(taken(update), 16);
+}
+
 TEST(GzipTest, WhatIsCutOrIsNoneIsRefused) {
   const std::string good = deflated({Slice::constant("hello"), Slice::constant(" you")});
   EXPECT_EQ(inflated(good, 100).value(), "hello you");
