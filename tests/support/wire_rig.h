@@ -72,6 +72,14 @@ class CallLine final : private http2::Channel {
   void send_bytes(const std::string& bytes) {
     if (!handler_) return method_->unary(call_, bytes);
     if (!is_ended_) handler_->on_message(bytes);
+    end_round();
+  }
+  // On a stream: more comes together with it, until end_round().
+  void send_with_more(const google::protobuf::MessageLite& message) {
+    handler_->on_message(message.SerializeAsString());
+  }
+  void end_round() {
+    if (std::exchange(is_round_asked_, false) && handler_) handler_->on_round_end();
   }
   void half_close() {
     if (handler_) handler_->on_half_close();
@@ -131,6 +139,7 @@ class CallLine final : private http2::Channel {
       details_ = std::string(*text);
   }
   void hold_input(bool is_held) override { is_input_held_ = is_held; }
+  void ask_round_end() override { is_round_asked_ = true; }
 
   const http2::Routes::Method* const method_;
   http2::CallPtr call_;
@@ -140,6 +149,7 @@ class CallLine final : private http2::Channel {
   bool has_headers_ = false;
   bool is_ended_ = false;
   bool is_input_held_ = false;
+  bool is_round_asked_ = false;
   int code_ = -1;
   std::string message_;
   std::string details_;

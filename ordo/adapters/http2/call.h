@@ -89,6 +89,8 @@ class CallHandler {
   virtual void on_half_close() = 0;
   // wants_more() was false, and is true again.
   virtual void on_writable() {}
+  // As asked by ask_round_end(): no more input comes before what is sent now.
+  virtual void on_round_end() {}
   // The client has gone, or its deadline has passed: nothing that is sent arrives. The last call.
   virtual void on_cancelled() {}
 };

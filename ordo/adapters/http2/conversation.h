@@ -48,6 +48,8 @@ class Channel {
   // Parts behind the end are dropped.
   virtual void take(Part&& part) = 0;
   virtual void hold_input(bool is_held) = 0;
+  // Only streams of calls are told of rounds.
+  virtual void ask_round_end() {}
 };
 
 struct Letter {
@@ -140,6 +142,12 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   // No more input is handed over until resume_input(), and the client is not told to send any.
   void hold_input();
   void resume_input();
+
+  // When all input that came together has been handed over, and before anything of it is answered,
+  // the call's handler is told: on_round_end(). On the I/O thread.
+  void ask_round_end() {
+    if (channel_ != nullptr) channel_->ask_round_end();
+  }
 
   // What follows is for the connection, on the I/O thread.
   void attach(Channel* channel) { channel_ = channel; }

@@ -38,16 +38,22 @@ struct Told {
   int half_closes = 0;
   int cancels = 0;
   int writables = 0;
+  std::vector<std::size_t> round_ends{};  // How many messages had come at each.
+  bool asks_rounds = false;               // With every message.
   CallPtr call{};
 };
 
 class Recorder final : public CallHandler {
  public:
   explicit Recorder(Told& told) : told_(told) {}
-  void on_message(std::string_view bytes) override { told_.messages.emplace_back(bytes); }
+  void on_message(std::string_view bytes) override {
+    told_.messages.emplace_back(bytes);
+    if (told_.asks_rounds) told_.call->ask_round_end();
+  }
   void on_half_close() override { ++told_.half_closes; }
   void on_cancelled() override { ++told_.cancels; }
   void on_writable() override { ++told_.writables; }
+  void on_round_end() override { told_.round_ends.push_back(told_.messages.size()); }
 
  private:
   Told& told_;
@@ -364,6 +370,20 @@ TEST(GrpcTest, AStreamOfMessagesComesInOrderAndEnds) {
   EXPECT_THAT(rig.client.answer(id).messages(), ElementsAre("1", "23"));
   EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "0");
   EXPECT_EQ(told.cancels, 0);
+}
+
+TEST(GrpcTest, AHandlerThatAsksIsToldOnceWhenAllInputOfARoundWasHandedOver) {
+  Told told{.asks_rounds = true};
+  Http2Rig rig;
+  add_recorder(rig.routes, told);
+  const auto id = rig.client.call("/test.Echo/Chat", framed("one"), false);
+  rig.run();
+  rig.client.send(id, framed("two") + framed("three") + framed("four"), false);
+  rig.run();
+  told.asks_rounds = false;
+  rig.client.send(id, framed("five"), false);
+  rig.run();
+  EXPECT_THAT(told.round_ends, ElementsAre(1u, 4u));
 }
 
 TEST(GrpcTest, AResetCancelsTheCall) {

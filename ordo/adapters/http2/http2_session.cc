@@ -303,6 +303,7 @@ void Http2Session::fill(OutputQueue& output, TimePoint now) {
     is_dead_ = true;
     return;
   }
+  tell_round_ends();
   output_ = &output;
   while (!is_dead_ && output.size() < context_.limits.output_pause_bytes) {
     const std::uint8_t* bytes = nullptr;
@@ -317,6 +318,14 @@ void Http2Session::fill(OutputQueue& output, TimePoint now) {
       stream->tell_writable();
   }
   sleep_if_new();
+}
+
+void Http2Session::tell_round_ends() {
+  if (round_ends_.empty() || is_dead_) return;
+  for (const std::int32_t id : std::exchange(round_ends_, {})) {
+    if (Http2Stream* const stream = Http2Callbacks::stream_of(library(), id))
+      stream->tell_round_end();
+  }
 }
 
 nghttp2_data_provider provider_of(Http2Stream& stream) {

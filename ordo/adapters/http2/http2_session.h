@@ -66,6 +66,11 @@ class Http2Session final : public Session {
   void consume(std::int32_t stream, std::size_t bytes);
   // When fill() is over: the stream has room again.
   void tell_writable_later(std::int32_t stream) { writable_.push_back(stream); }
+  // Before anything else is sent.
+  void tell_round_end_to(std::int32_t stream) {
+    round_ends_.push_back(stream);
+    context_.touch();
+  }
 
  private:
   friend struct Http2Callbacks;
@@ -84,6 +89,7 @@ class Http2Session final : public Session {
   void break_off(std::uint32_t code);
   void send_last_goaway();
   void check_keepalive();
+  void tell_round_ends();
   TimePoint first_deadline();
 
   SessionContext& context_;
@@ -92,9 +98,10 @@ class Http2Session final : public Session {
   std::size_t kept_bytes_ = 0;  // Of all streams.
   std::vector<std::unique_ptr<Http2Stream>> streams_;
   std::unique_ptr<nghttp2_session, LibraryDeleter> library_;  // None: asleep, see above.
-  std::string greeting_;                // All that the client has said, while is_new_.
-  std::vector<std::int32_t> writable_;  // Streams to be told that they have room.
-  OutputQueue* output_ = nullptr;       // During fill().
+  std::string greeting_;                  // All that the client has said, while is_new_.
+  std::vector<std::int32_t> round_ends_;  // Streams to be told that a round of input has ended.
+  std::vector<std::int32_t> writable_;    // Streams to be told that they have room.
+  OutputQueue* output_ = nullptr;         // During fill().
   TimePoint now_;
   TimePoint opened_at_;
   TimePoint heard_at_;                      // When bytes came last.

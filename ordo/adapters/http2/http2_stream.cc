@@ -405,6 +405,20 @@ void Http2Stream::tell_writable() {
   }
 }
 
+void Http2Stream::ask_round_end() {
+  if (!std::exchange(is_round_asked_, true)) session_.tell_round_end_to(id_);
+}
+
+void Http2Stream::tell_round_end() {
+  is_round_asked_ = false;
+  if (is_output_ended_ || !handler_) return;
+  try {
+    handler_->on_round_end();
+  } catch (...) {
+    fail(ErrorCode::internal, reason_of_exception());
+  }
+}
+
 void Http2Stream::cancel() {
   if (call_) call_->attach(nullptr);
   if (exchange_) exchange_->attach(nullptr);

@@ -55,11 +55,13 @@ class Http2Stream final : public Channel {
   // The stream is gone; whoever serves it is told, unless it has said its last word.
   void cancel();
   void tell_writable();
+  void tell_round_end();
   void on_time(TimePoint now);
   TimePoint next_deadline() const;
 
   void take(Part&& part) override;
   void hold_input(bool is_held) override;
+  void ask_round_end() override;
 
   std::size_t index = 0;  // Among the streams of the session.
 
@@ -106,6 +108,7 @@ class Http2Stream final : public Channel {
   bool is_input_ended_ = false;
   bool is_input_held_ = false;
   bool is_end_held_ = false;
+  bool is_round_asked_ = false;
 };
 
 }  // namespace ordo::http2

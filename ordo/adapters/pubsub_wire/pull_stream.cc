@@ -97,7 +97,24 @@ void PullStream::owe_answer() {
 
 // ----------------------------------------------------------------------------------- settling
 
+void PullStream::begin_round() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(is_in_round_, true)) return;
+  }
+  call_->ask_round_end();
+}
+
+void PullStream::end_round() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_in_round_ = false;
+  }
+  pump();
+}
+
 Status PullStream::settle(const StreamRequest& request) {
+  if (!request.ack_ids.empty() || !request.modify_deadline_ack_ids.empty()) begin_round();
   const auto settings = core_->broker().settings_of(subscription_);
   if (!settings) return settings.error();
   const bool is_exactly_once = (*settings)->enable_exactly_once_delivery;
@@ -194,7 +211,7 @@ void PullStream::add_confirmations(std::vector<Confirmation>&& confirmations, st
 void PullStream::pump() {
   std::unique_lock lock(mutex_);
   if (std::exchange(is_pumping_, true)) return;  // Whoever does it sees what has been added.
-  while (!is_ended_) {
+  while (!is_ended_ && !is_in_round_) {
     drop_expired();
     if (!has_output() || !call_->wants_more()) break;
     Load load = take_load();

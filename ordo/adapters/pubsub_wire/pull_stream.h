@@ -3,12 +3,15 @@
 //   auto stream = std::make_shared<PullStream>(core, call);
 //   if (Status opened = stream->open(first_request); !opened) return call->finish(opened.error());
 //   stream->settle(request);           // acks and deadlines of a later request
+//   stream->end_round();               // all requests that came together were settled
 //   stream->pump();                    // the call can take more
 //   stream->leave();                   // the client has gone
 //
 // Deliveries, confirmations and answers to pings are sent in responses of 1,000 messages or 1 MiB
 // at most, in the order in which they came, while the call takes them. Whoever adds something
-// sends, unless somebody does already; then that one sends it too. What waits longer than its lease
+// sends, unless somebody does already; then that one sends it too. What is added while requests
+// that came together are settled is sent when all of them are: clients that answer each response
+// by a request would else be given one message at a time. What waits longer than its lease
 // is dropped: the broker gives it to somebody else.
 //
 // Threads: deliveries, confirmations and end(): any; all else on the call's I/O thread.
@@ -45,6 +48,7 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
   Status open(const StreamRequest& request);
   // Error: the stream has to end with it.
   Status settle(const StreamRequest& request);
+  void end_round();
   // Answered by the next response.
   void owe_answer();
   void pump();
@@ -72,6 +76,7 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
   };
 
   void set_pumping(bool is_pumping);
+  void begin_round();
   void deliver(std::vector<broker::Delivery>&& deliveries);
   Status acknowledge(const std::vector<std::string_view>& texts, bool is_exactly_once);
   Status modify(const StreamRequest& request, bool is_exactly_once);
@@ -103,6 +108,7 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
   std::size_t unconfirmed_ = 0;     // Ids whose outcome the broker has not told.
   std::uint64_t answers_owed_ = 0;  // To pings.
   bool is_input_held_ = false;
+  bool is_in_round_ = false;  // Nothing is sent before its end.
   bool is_pumping_ = false;
   bool is_ended_ = false;
 };

@@ -76,6 +76,7 @@ class StreamingPullHandler final : public http2::CallHandler {
   }
 
   void on_writable() override { stream_->pump(); }
+  void on_round_end() override { stream_->end_round(); }
   void on_cancelled() override { stream_->leave(); }
 
  private:

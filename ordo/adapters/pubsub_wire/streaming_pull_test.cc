@@ -97,6 +97,24 @@ TEST_F(StreamingPullTest, AKeyGoesOnWhenItsMessageIsAcknowledgedOnTheStream) {
   EXPECT_THAT(data_of(line), ElementsAre("1", "2", "3"));
 }
 
+TEST_F(StreamingPullTest, NothingIsSentUntilAllAcksThatCameTogetherAreSettled) {
+  rig_.create();
+  CallLine& line = open();
+  for (const char* key : {"a", "b", "c"})
+    rig_.publish(key, {"1", "2"});
+  ASSERT_TRUE(wait_for(line, 3));
+  for (const v1::ReceivedMessage& message : received(line)) {
+    v1::StreamingPullRequest request;
+    request.add_ack_ids(message.ack_id());
+    line.send_with_more(request);
+    int looks = 0;
+    ASSERT_TRUE(rig_.wait([&] { return ++looks > 3; }));
+    EXPECT_THAT(received(line), SizeIs(3));
+  }
+  line.end_round();
+  ASSERT_TRUE(wait_for(line, 6));
+}
+
 TEST_F(StreamingPullTest, AnAckByTheOtherWayCountsAsWell) {
   rig_.create();
   CallLine& line = open();
