@@ -32,6 +32,8 @@ std::string_view reason_text(broker::BlockReason reason) {
       return "being stored";
     case BlockReason::data_loss:
       return "damaged, cannot be read";
+    case BlockReason::no_message:
+      return "nothing waits";
   }
   return "";
 }
@@ -189,7 +191,7 @@ void add_blocked_of(Broker& broker, const SubscriptionFacts& subscription, TimeP
   if (subscription.stats.lanes == 0 && subscription.stats.parked_lanes == 0) return;
   auto keys = broker.blocked_keys(subscription.config.name, StatusFacts::kBlockedMax);
   if (!keys) return;
-  for (broker::BlockedKey& key : *keys) {
+  for (broker::KeyFacts& key : *keys) {
     const nanoseconds time = now - key.blocked_since;
     blocked.push_back({subscription.config.name, std::move(key), time});
   }

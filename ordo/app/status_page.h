@@ -31,7 +31,7 @@ struct SubscriptionFacts {
 
 struct BlockedFacts {
   std::string subscription{};
-  broker::BlockedKey key{};
+  broker::KeyFacts key{};
   std::chrono::nanoseconds blocked{};  // For so long.
 };
 

@@ -10,8 +10,6 @@
 
 namespace ordo {
 
-using broker::BlockedKey;
-using broker::BlockedKeysReply;
 using broker::BrokerCore;
 using broker::Catalog;
 using broker::ConsumerDesk;
@@ -266,38 +264,6 @@ Result<broker::LiveSubscription> Broker::subscribe_live(const std::string& topic
 }
 
 // --------------------------------------------------------------------------------- operating
-
-Result<std::vector<BlockedKey>> Broker::blocked_keys(const std::string& subscription,
-                                                     std::size_t count_max) {
-  const Result<Directory::Subscription> found = core_->find(subscription);
-  if (!found) return found.error();
-  auto replies = broker::ask_all<BlockedKeysReply>((*found)->topic->hosts, [&] {
-    return broker::ListBlockedKeys{{}, (*found)->number, count_max};
-  });
-  std::vector<BlockedKey> keys;
-  for (BlockedKeysReply& reply : replies)
-    std::move(reply.keys.begin(), reply.keys.end(), std::back_inserter(keys));
-  std::stable_sort(keys.begin(), keys.end(), [](const BlockedKey& a, const BlockedKey& b) {
-    return a.blocked_since < b.blocked_since;
-  });
-  if (keys.size() > count_max)
-    keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(count_max), keys.end());
-  return keys;
-}
-
-Status Broker::operate_key(const std::string& subscription, const std::string& key,
-                           broker::OperateKey::Verb verb) {
-  const Result<Directory::Subscription> found = core_->find(subscription);
-  if (!found) return found.error();
-  const broker::Hosts& hosts = (*found)->topic->hosts;
-  const auto partition_count = static_cast<std::uint32_t>(hosts.size());
-  const broker::Hosts one{hosts[broker::partition_of(key, partition_count)]};
-  const auto replies = broker::ask_all<broker::VerbReply>(one, [&] {
-    return broker::OperateKey{{}, (*found)->number, key, verb};
-  });
-  if (replies.front().error) return *replies.front().error;
-  return {};
-}
 
 Result<SubscriptionStats> Broker::subscription_stats(const std::string& subscription) {
   const Result<Directory::Subscription> found = core_->find(subscription);

@@ -36,6 +36,7 @@
 
 #include "ordo/broker/broker_options.h"
 #include "ordo/broker/catalog.h"
+#include "ordo/broker/inspection.h"
 #include "ordo/broker/live_feed.h"
 #include "ordo/broker/publisher.h"
 #include "ordo/broker/pull.h"
@@ -196,11 +197,24 @@ class Broker {
 
   // --------------------------------------------------------------------------------- operating
 
-  // Keys that cannot go on, those whose head has waited longest first.
-  Result<std::vector<broker::BlockedKey>> blocked_keys(const std::string& subscription,
-                                                       std::size_t count_max = 100);
+  // Keys that have something to do, the hottest ones also when they have not; see inspection.h.
+  Result<std::vector<broker::KeyFacts>> list_keys(const std::string& subscription,
+                                                  const KeyListOptions& options = {});
+  // Those whose head has waited longest first.
+  Result<std::vector<broker::KeyFacts>> blocked_keys(const std::string& subscription,
+                                                     std::size_t count_max = 100);
+  // Messages that are not settled, without consuming them.
+  Result<PeekPage> peek(const std::string& subscription, const PeekOptions& options = {});
   Status operate_key(const std::string& subscription, const std::string& key,
                      broker::OperateKey::Verb verb);
+  // The same without waiting. The callback is called once, by a thread of the broker or by this
+  // one. An error: it is not called.
+  Status list_keys(const std::string& subscription, const KeyListOptions& options,
+                   broker::OnKeys on_keys);
+  Status peek(const std::string& subscription, const PeekOptions& options,
+              broker::OnPeeked on_peeked);
+  Status operate_key(const std::string& subscription, const std::string& key,
+                     broker::OperateKey::Verb verb, std::function<void(Status)> on_done);
   // Summed over the partitions.
   Result<broker::SubscriptionStats> subscription_stats(const std::string& subscription);
   Result<BusStats> live_stats(const std::string& topic);

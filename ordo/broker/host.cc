@@ -45,8 +45,10 @@ std::optional<Refusal> refusal_of(const Input& input) {
           return [](const Error& why) -> Effect { return SnapshotTaken{{}, why, {}}; };
         } else if constexpr (std::is_same_v<Asked, OperateKey>) {
           return [](const Error& why) -> Effect { return VerbReply{{}, why}; };
-        } else if constexpr (std::is_same_v<Asked, ListBlockedKeys>) {
-          return [](const Error&) -> Effect { return BlockedKeysReply{}; };
+        } else if constexpr (std::is_same_v<Asked, ListKeys>) {
+          return [](const Error&) -> Effect { return KeysReply{}; };
+        } else if constexpr (std::is_same_v<Asked, Peek>) {
+          return [](const Error& why) -> Effect { return PeekReply{{}, {}, {}, why}; };
         } else if constexpr (std::is_same_v<Asked, AskStats>) {
           return [](const Error&) -> Effect { return StatsReply{}; };
         } else {

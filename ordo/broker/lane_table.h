@@ -25,6 +25,7 @@
 #include "ordo/broker/cursor_rows.h"
 #include "ordo/broker/ids.h"
 #include "ordo/broker/lane_tail.h"
+#include "ordo/broker/partition_io.h"
 #include "ordo/core/clock.h"
 #include "ordo/lane/flat_index.h"
 #include "ordo/lane/slab.h"
@@ -87,6 +88,9 @@ struct Lane {
   TimePoint head_since;
   LaneTail tail;
 };
+
+// Why the head of a lane does not go.
+BlockReason reason_of(const Lane& lane);
 
 class LaneTable;
 

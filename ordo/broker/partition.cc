@@ -312,6 +312,10 @@ void Partition::Core::on(ReadDone&& input, Step& step) {
     stats_read(*use, input.result, step);
     return;
   }
+  if (use->kind == TicketUse::Kind::read_peek) {
+    peek_read(*use, input.result, step);
+    return;
+  }
   Subscription* subscription = touch(use->cursor);
   if (subscription == nullptr) return;
   if (use->kind == TicketUse::Kind::read_cursor) {
@@ -346,11 +350,12 @@ void Partition::Core::on(OperateKey&& input, Step& step) {
       VerbReply{input.request, Error{ErrorCode::not_found, "The subscription does not exist"}});
 }
 
-void Partition::Core::on(ListBlockedKeys&& input, Step& step) {
+void Partition::Core::on(ListKeys&& input, Step& step) {
   const Subscription* subscription = find(input.subscription);
-  step.emit(BlockedKeysReply{input.request, subscription == nullptr
-                                                ? std::vector<BlockedKey>{}
-                                                : subscription->blocked_keys(input.count_max)});
+  KeysReply reply;
+  if (subscription != nullptr) reply = subscription->list_keys(input, step.now.steady);
+  reply.request = input.request;
+  step.emit(std::move(reply));
 }
 
 }  // namespace ordo::broker

@@ -44,6 +44,16 @@ class Line {
 
   void forget_delivered() { delivered_.clear(); }
 
+  // One piece of a look at all keys; 0: it was the last.
+  std::uint32_t list_keys(std::uint32_t from) {
+    ListKeys list;
+    list.subscription = kCursor;
+    list.order = KeyOrder::deepest;
+    list.from = from;
+    step(list);
+    return std::get<KeysReply>(effects_.back()).next;
+  }
+
  private:
   void step(Input input) {
     now_.steady += std::chrono::nanoseconds(100);
@@ -142,6 +152,20 @@ void partition_beside_blocked_keys(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(count));
 }
 BENCHMARK(partition_beside_blocked_keys)->Arg(1'000)->Arg(1'000'000);
+
+// One piece of a look at the deepest of so many keys that are in flight: for so long the partition
+// does nothing else.
+void partition_list_keys(benchmark::State& state) {
+  Line line(true);
+  for (std::int64_t key = 0; key < state.range(0); ++key)
+    line.publish(bodies(key_of(key), 1));
+  line.forget_delivered();
+  std::uint32_t from = 0;
+  for (auto _ : state)
+    from = line.list_keys(from);
+  benchmark::DoNotOptimize(from);
+}
+BENCHMARK(partition_list_keys)->Arg(1'000)->Arg(90'000);
 
 }  // namespace
 }  // namespace ordo::broker

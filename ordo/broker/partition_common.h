@@ -47,6 +47,7 @@ struct TicketUse {
     read_lane,       // Read for the head of a lane.
     read_snapshot,   // Read for the publish time of a snapshot.
     read_stats,      // Read for the publish time of what is oldest in a subscription.
+    read_peek,       // Read for somebody who only looks.
     spill,           // ReadSpill for a lane.
     find_retention,  // FindTime for a subscription's retention.
     find_seek,       // FindTime for a seek.

@@ -2,7 +2,7 @@
 //
 // partition.cc has the log (publishes, commits) and the way of every input to whom it concerns;
 // partition_upkeep.cc what is done from time to time and by request: retention, trimming, seeks,
-// snapshots, stats.
+// snapshots, stats; partition_peek.cc looks at messages without touching them.
 //
 // Threads: one owner.
 #pragma once
@@ -77,7 +77,9 @@ class Partition::Core {
   void on(TakeDeadLetter&& input, Step& step);
   void on(DeadLetterDone&& input, Step& step);
   void on(OperateKey&& input, Step& step);
-  void on(ListBlockedKeys&& input, Step& step);
+  void on(ListKeys&& input, Step& step);
+  // partition_peek.cc
+  void on(Peek&& input, Step& step);
   // partition_upkeep.cc
   void on(TimeFound&& input, Step& step);
   void on(SeekToTime&& input, Step& step);
@@ -113,6 +115,7 @@ class Partition::Core {
   void snapshot_committed(std::uint64_t serial, const std::optional<Error>& error, Step& step);
   void house_keep(CommitOp op, Step& step);
   void stats_read(const TicketUse& use, const Result<ReadBatches>& result, Step& step);
+  void peek_read(const TicketUse& use, const Result<ReadBatches>& result, Step& step);
 
   PartitionCommon common_;
   std::optional<std::chrono::nanoseconds> topic_retention_;
@@ -128,6 +131,7 @@ class Partition::Core {
   std::map<CursorNumber, AckedIntervals> snapshots_;
   std::map<std::uint64_t, PendingSnapshot> pending_snapshots_;
   std::map<std::uint64_t, PendingStats> pending_stats_;
+  std::map<std::uint64_t, Peek> pending_peeks_;         // Wait for their Read.
   std::map<std::uint64_t, PendingSeek> pending_seeks_;  // Wait for their FindTime.
   std::deque<PendingSeek> waiting_seeks_;               // Wait for their subscription.
   std::uint64_t last_serial_ = 0;

@@ -40,7 +40,7 @@ TEST(PartitionDamageTest, AMessageThatCannotBeReadHoldsUpNobodyAndIsListed) {
   rig.restart();
   rig.consume();
   EXPECT_EQ(rig.texts(), "before after");
-  const std::optional<BlockedKey> blocked = rig.find_blocked("");
+  const std::optional<KeyFacts> blocked = rig.find_blocked("");
   ASSERT_TRUE(blocked);
   EXPECT_EQ(blocked->reason, BlockReason::data_loss);
   EXPECT_EQ(blocked->head_offset, Offset(2));
@@ -104,7 +104,7 @@ TEST(PartitionDamageTest, MessagesBesideEachOtherAreListedAndSkippedTogether) {
   rig.restart();
   rig.consume();
   EXPECT_EQ(rig.texts(), "other");
-  const std::optional<BlockedKey> blocked = rig.find_blocked("");
+  const std::optional<KeyFacts> blocked = rig.find_blocked("");
   ASSERT_TRUE(blocked);
   EXPECT_EQ(blocked->waiting, 4u);
   EXPECT_EQ(blocked->last_failure, "data loss: offset 1 to 5 cannot be read");
@@ -390,7 +390,7 @@ TEST(PartitionDamageTest, WhatIsFoundDamagedAtDeliveryUsesNoCreditAndHoldsUpItsK
     EXPECT_EQ(kept_back[0].consumer, consumer);
     EXPECT_EQ(kept_back[0].offset, Offset(1));
     EXPECT_EQ(kept_back[0].key, "k");
-    const std::optional<BlockedKey> blocked = rig.find_blocked("k");
+    const std::optional<KeyFacts> blocked = rig.find_blocked("k");
     ASSERT_TRUE(blocked);
     EXPECT_EQ(blocked->reason, BlockReason::data_loss);
     EXPECT_EQ(blocked->head_offset, Offset(1));

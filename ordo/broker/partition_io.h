@@ -188,12 +188,33 @@ struct OperateKey {
   std::string key;
   Verb verb = Verb::pause;
 };
-// Answer: BlockedKeysReply: keys, and messages that cannot be read; those whose head has waited
-// longest first.
-struct ListBlockedKeys {
+enum class KeyOrder : std::uint8_t {
+  longest_blocked,  // Those whose head has been the head for longest.
+  deepest,          // Those with most waiting behind their head.
+  hottest,          // Those delivered most often lately, also when nothing of them waits.
+};
+// Keys of a subscription that are known, and messages that cannot be read, the first in `order` of
+// those looked at. Answer: KeysReply, which says where to go on: a look at a million keys is many
+// inputs with others between them. A key that is there all the time is looked at once.
+struct ListKeys {
   RequestNumber request;
   CursorNumber subscription;
   std::size_t count_max = 100;
+  KeyOrder order = KeyOrder::longest_blocked;
+  bool stuck_only = false;          // KeyFacts::is_stuck.
+  std::uint32_t from = 0;           // What KeysReply::next said.
+  std::uint32_t lanes_max = 4'096;  // Looked at by this input.
+};
+// What a subscription has not settled, in the order of the log from `from` on, as it is at this
+// moment. Nothing is delivered, and nobody waits longer for it. Answer: PeekReply.
+struct Peek {
+  RequestNumber request;
+  CursorNumber subscription;
+  Offset from;                       // 0: the oldest.
+  std::string key;                   // Those of this key only; empty: all.
+  std::size_t messages_max = 100;    // That are returned.
+  std::size_t bytes_max = 1u << 20;  // Of their bodies; one may overshoot.
+  std::size_t offsets_max = 1'000;   // Looked at by this input.
 };
 // Answer: StatsReply.
 struct AskStats {
@@ -207,7 +228,7 @@ using Input =
     std::variant<Publish, Committed, Attach, Reconfigure, Detach, OpenConsumer, GrantCredit,
                  CloseConsumer, Acknowledge, ModifyDeadline, ReadDone, TimeFound, SpillRead,
                  SeekToTime, SeekToSnapshot, TakeSnapshot, DropSnapshot, TakeDeadLetter,
-                 DeadLetterDone, RetainTopic, OperateKey, ListBlockedKeys, AskStats>;
+                 DeadLetterDone, RetainTopic, OperateKey, ListKeys, Peek, AskStats>;
 
 // ------------------------------------------------------------------------------------ effects
 
@@ -331,21 +352,50 @@ enum class BlockReason : std::uint8_t {
   dead_letter_gone,  // Should be dead-lettered, but the topic is gone.
   storing,           // A commit must end first.
   data_loss,         // What is stored of it cannot be read.
+  no_message,        // Nothing: all that is known of it is settled.
 };
-struct BlockedKey {
+struct KeyFacts {
   std::string key;  // Empty: messages that cannot be read, so that their keys are not known.
   Offset head_offset;
   MessageId head_id;
   std::uint32_t attempts = 0;
   BlockReason reason = BlockReason::in_flight;
+  // It is held or waits after a failure, its head has failed before, or has been the head for
+  // kStuckTime. Else it is only busy.
+  bool is_stuck = false;
   std::string last_failure;   // "nack", "deadline expired", "given back", ...; empty: none yet.
   TimePoint blocked_since;    // The head has been the head since then.
   std::uint64_t waiting = 0;  // Known messages behind the head.
   ConsumerNumber holder;      // While in flight.
+  double per_second = 0;      // Deliveries lately, about; 0: not among the hottest.
 };
-struct BlockedKeysReply {
+inline constexpr std::chrono::seconds kStuckTime{60};
+struct KeysReply {
   RequestNumber request;
-  std::vector<BlockedKey> keys;
+  std::vector<KeyFacts> keys;
+  std::uint32_t next = 0;  // 0: all have been looked at.
+};
+
+enum class PeekState : std::uint8_t {
+  ready,      // It can be delivered.
+  in_flight,  // Delivered, waiting for its ack.
+  waiting,    // Behind others of its key.
+  blocked,    // It is the next of its key, and `reason` says why it does not go.
+};
+struct PeekedMessage {
+  Offset offset;
+  Message message;  // None: it cannot be read.
+  PeekState state = PeekState::ready;
+  BlockReason reason = BlockReason::no_consumer;  // Valid when blocked.
+  std::uint32_t attempts = 0;                     // Made so far, as far as is known.
+  ConsumerNumber holder;                          // While in flight.
+  bool is_unread = false;                         // The subscription has not come to it yet.
+};
+struct PeekReply {
+  RequestNumber request;
+  std::vector<PeekedMessage> messages;
+  Offset next;  // Where to go on; 0: the end was reached.
+  std::optional<Error> error;
 };
 
 // Conservation, per subscription and partition: routed = acked + dead_lettered + skipped + expired
@@ -386,7 +436,7 @@ struct StatsReply {
 using Effect = std::variant<Commit, PublishReply, Deliver, KeptBack, SettleReply, Attached,
                             WantCredit, ReturnCredit, ReleaseCredit, ConsumerClosed, Read, FindTime,
                             WriteSpill, ReadSpill, EraseSpill, SendDeadLetter, AnswerDeadLetter,
-                            Sought, SnapshotTaken, VerbReply, BlockedKeysReply, StatsReply>;
+                            Sought, SnapshotTaken, VerbReply, KeysReply, PeekReply, StatsReply>;
 using Effects = std::vector<Effect>;
 
 }  // namespace ordo::broker

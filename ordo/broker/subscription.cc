@@ -248,6 +248,7 @@ void Subscription::deliver(std::uint32_t index, const Message& message, std::uin
   ++item.deliveries;
   item.id = message.id();
   ++counts_.deliveries;
+  if (!lane.key.empty()) hot_keys_.count(lane.hash, lane.key, step.now.steady);
   --counts_.waiting;
   ++counts_.leased;
   ++lane.leased_count;

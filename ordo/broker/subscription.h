@@ -18,7 +18,8 @@
 //                 subscription_hold.cc    dead letters; lanes that are held; data loss
 //                 subscription_operate.cc what operators do
 //                 subscription_seek.cc    seek, retention
-//                 subscription_report.cc  blocked keys, stats
+//                 subscription_report.cc  keys, stats
+//                 subscription_peek.cc    what is there, for those who only look
 //
 // Threads: one owner.
 // Bounds:  PartitionOptions: leases, lanes, bytes of tails. Reads under way: kLoadsMax.
@@ -40,6 +41,7 @@
 
 #include "ordo/broker/consumers.h"
 #include "ordo/broker/cursor_journal.h"
+#include "ordo/broker/hot_keys.h"
 #include "ordo/broker/lane_table.h"
 #include "ordo/broker/partition_common.h"
 #include "ordo/lane/deadline_heap.h"
@@ -91,7 +93,13 @@ class Subscription {
   void expire_below(Offset offset, Step& step);
 
   void operate_key(const OperateKey& operate, Step& step);
-  std::vector<BlockedKey> blocked_keys(std::size_t count_max) const;
+  // All but the request's number.
+  KeysReply list_keys(const ListKeys& list, TimePoint now) const;
+  // From what is in memory, or from what was read. `missing`: where it had to stop because the next
+  // message is in neither.
+  PeekReply peek(const Peek& peek, const ReadBatches* read, std::optional<Offset>& missing) const;
+  // As peek() shows one that cannot be read.
+  PeekedMessage peek_unreadable(Offset offset) const;
   SubscriptionStats stats() const;
   // When the message at the low-water mark was published.
   void learn_oldest(Offset low_water, WallTime time) { oldest_ = {low_water, time}; }
@@ -220,6 +228,15 @@ class Subscription {
   std::optional<Error> prepare_head(std::uint32_t lane, Step& step);
   void restore_holds(const std::vector<HeldLaneRow>& holds, Now now);
 
+  // subscription_report.cc, subscription_peek.cc
+  KeyFacts facts_of(const Lane& lane, TimePoint now) const;
+  bool is_stuck(const Lane& lane, TimePoint now) const;
+  std::vector<KeyFacts> hottest_keys(const ListKeys& list, TimePoint now) const;
+  PeekedMessage peeked(const Message& message) const;
+  void set_head_state(PeekedMessage& peeked, const Lane& lane) const;
+  Message message_at(Offset offset, const ReadBatches* read) const;
+  bool is_gap_at(Offset offset, const ReadBatches* read) const;
+
   // subscription_seek.cc
   std::vector<HeldLaneRow> held_lanes() const;
   void start_over(Step& step);
@@ -309,6 +326,7 @@ class Subscription {
   Oldest oldest_;
 
   SubscriptionStats counts_;  // Those that only rise, and what waits.
+  HotKeys hot_keys_;
 };
 
 }  // namespace ordo::broker

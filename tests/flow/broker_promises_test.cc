@@ -15,7 +15,7 @@ namespace ordo {
 namespace {
 
 using namespace std::chrono_literals;
-using broker::BlockedKey;
+using broker::KeyFacts;
 using broker::BlockReason;
 using broker::OperateKey;
 using broker::SettleOutcome;

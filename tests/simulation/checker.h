@@ -93,7 +93,9 @@ class Checker {
   std::optional<std::uint64_t> pick_stored(Address address, std::uint64_t choice) const;
   void damaged(Address address, std::uint64_t first, std::uint64_t end);
   void kept_back(Address address, const broker::KeptBack& kept_back);
-  void listed(Address address, broker::CursorNumber subscription, const broker::BlockedKey& key);
+  void listed(Address address, broker::CursorNumber subscription, const broker::KeyFacts& key);
+  void peeked(Address address, broker::CursorNumber subscription,
+              const broker::PeekedMessage& peeked);
 
   // -------------------------------------------------------------------- crashes, the end
   // A crash cannot undo what is stored so far. Only where commits are not synced one by one.

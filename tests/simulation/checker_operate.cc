@@ -436,7 +436,7 @@ void Checker::kept_back(Address address, const broker::KeptBack& kept_back) {
   subscription.partitions[address.index].copy(offset).lost_epoch = epoch_;
 }
 
-void Checker::listed(Address address, CursorNumber number, const broker::BlockedKey& key) {
+void Checker::listed(Address address, CursorNumber number, const broker::KeyFacts& key) {
   if (key.reason != broker::BlockReason::data_loss) return;
   marks_.hit(key.key.empty() ? Mark::damage_without_key : Mark::damage_blocks_key);
   const std::uint64_t offset = key.head_offset.value();
@@ -445,6 +445,29 @@ void Checker::listed(Address address, CursorNumber number, const broker::Blocked
   const LogEntry& entry = partition(address).log[offset];
   if (!key.key.empty() && entry.was_damaged && entry.key == key.key)
     copies->copy(offset).lost_epoch = epoch_;
+}
+
+// Who only looks sees what is there: nothing that is settled for good, and what is in flight as
+// such.
+void Checker::peeked(Address address, CursorNumber number, const broker::PeekedMessage& peeked) {
+  SubscriptionModel* subscription = find(number);
+  PartitionCopies* copies = find_copies(number, address.index);
+  if (subscription == nullptr || copies == nullptr || copies->has_seek()) return;
+  marks_.hit(Mark::peeked);
+  const std::uint64_t offset = peeked.offset.value();
+  const std::string place = where(*subscription, address, offset);
+  const LogEntry& entry = partition(address).log[offset];
+  if (peeked.message && (peeked.message.id() != entry.id || peeked.message.key() != entry.key))
+    bad("PEEK", place + " is shown and is another message");
+  const Copy& copy = copies->copy(offset);
+  // That a dead letter is stored its source learns later.
+  const bool is_settled =
+      copy.fate == Fate::settled && copy.is_durable && !copy.is_dead_letter_under_way;
+  if (is_settled && !copies->has_doubtful_seek) bad("PEEK", place + " is shown and is settled");
+  const bool is_in_flight = peeked.state == broker::PeekState::in_flight;
+  if (!copies->is_shaky && !copy.is_shaky && peeked.message && is_in_flight != copy.is_live)
+    bad("PEEK", place + (is_in_flight ? " is shown as in flight and is not"
+                                      : " is in flight and not shown so"));
 }
 
 // ---------------------------------------------------------------------- counters

@@ -113,8 +113,11 @@ struct InWords {
     return "operate #" + text(i.request) + " s#" + text(i.subscription) + " key '" + i.key +
            "' verb " + text(static_cast<std::uint64_t>(i.verb));
   }
-  std::string operator()(const ListBlockedKeys& i) const {
-    return "blocked keys of s#" + text(i.subscription);
+  std::string operator()(const ListKeys& i) const {
+    return "keys of s#" + text(i.subscription) + " from " + text(std::uint64_t{i.from});
+  }
+  std::string operator()(const Peek& i) const {
+    return "peek #" + text(i.request) + " s#" + text(i.subscription) + " from " + text(i.from);
   }
   std::string operator()(const RetainTopic&) const { return "retain the topic"; }
   std::string operator()(const AskStats&) const { return "stats"; }
@@ -183,12 +186,18 @@ struct InWords {
   std::string operator()(const VerbReply& e) const {
     return "operated #" + text(e.request) + text(e.error);
   }
-  std::string operator()(const BlockedKeysReply& e) const {
-    std::string result = "blocked keys:";
-    for (const BlockedKey& key : e.keys)
+  std::string operator()(const KeysReply& e) const {
+    std::string result = "keys:";
+    for (const KeyFacts& key : e.keys)
       result += " '" + key.key + "'@" + text(key.head_offset) + " reason " +
                 text(static_cast<std::uint64_t>(key.reason));
     return result;
+  }
+  std::string operator()(const PeekReply& e) const {
+    std::string result = "peeked #" + text(e.request) + text(e.error) + ":";
+    for (const PeekedMessage& message : e.messages)
+      result += " " + text(message.offset) + "/" + text(static_cast<std::uint64_t>(message.state));
+    return result + " next " + text(e.next);
   }
   std::string operator()(const StatsReply&) const { return "stats"; }
 };

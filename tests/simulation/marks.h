@@ -85,6 +85,7 @@ namespace ordo::simulation {
   MARK(subscription_created, "a subscription was created while messages were published")        \
   MARK(subscription_deleted, "a subscription with leases was deleted")                          \
   MARK(blocked_keys_listed, "blocked keys were listed")                                         \
+  MARK(peeked, "a message was looked at and not consumed")                                      \
   MARK(damaged, "a stored message lost a bit")                                                  \
   MARK(damage_read, "the store could not read a message")                                       \
   MARK(damage_kept_back, "a message was found damaged at delivery")                             \

@@ -163,7 +163,8 @@ class World {
   void on(Address address, broker::Sought& effect);
   void on(Address address, broker::SnapshotTaken& effect);
   void on(Address address, broker::VerbReply& effect);
-  void on(Address address, broker::BlockedKeysReply& effect);
+  void on(Address address, broker::KeysReply& effect);
+  void on(Address address, broker::PeekReply& effect);
   void on(Address address, broker::StatsReply& effect);
 
   // ---------------------------------------------- committer (world_effects.cc)
@@ -199,6 +200,7 @@ class World {
   void set_dead_topic(bool is_gone);
   void ask();
   void sweep();
+  void peek(Address address, broker::CursorNumber subscription, broker::Offset from);
   void damage();
   void set_damage(bool is_damaged);
   void garble(Address address, broker::ReadBatches& batches) const;
@@ -250,7 +252,8 @@ class World {
 
   std::vector<Client> clients_;
   std::vector<Subscription> subscriptions_;
-  std::map<std::uint64_t, std::pair<Address, broker::CursorNumber>> blocked_;  // By request.
+  std::map<std::uint64_t, broker::ListKeys> lists_;      // By request.
+  std::map<std::uint64_t, broker::CursorNumber> peeks_;  // By request.
   std::vector<Damage> damages_;
   std::map<broker::CursorNumber, Snapshot> snapshots_;
   std::map<std::uint64_t, Asked> publishes_;  // By request.

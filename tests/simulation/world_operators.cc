@@ -255,9 +255,14 @@ void World::sweep() {
   for (std::uint32_t i = 0; i < subscriptions_.size(); ++i) {
     if (!subscriptions_[i].exists) continue;
     for (const Address address : addresses(plan_.subscriptions[i].topic)) {
-      const RequestNumber request = new_request();
-      blocked_[request.value()] = {address, subscriptions_[i].number};
-      step(address, broker::ListBlockedKeys{request, subscriptions_[i].number, 100});
+      broker::ListKeys list;
+      list.request = new_request();
+      list.subscription = subscriptions_[i].number;
+      list.lanes_max = 1 + static_cast<std::uint32_t>(list.request.value() % 20);
+      if (list.request.value() % 2 == 0) list.order = broker::KeyOrder::deepest;
+      lists_[list.request.value()] = list;
+      step(address, list);
+      peek(address, subscriptions_[i].number, broker::Offset());
       // Messages without a key that are parked are no blocked keys.
       if (is_draining_ &&
           plan_.subscriptions[i].config.failure_policy == broker::FailurePolicy::park)
@@ -267,13 +272,20 @@ void World::sweep() {
   }
 }
 
-void World::on(Address address, broker::BlockedKeysReply& effect) {
+void World::on(Address address, broker::KeysReply& effect) {
   marks_.hit(Mark::blocked_keys_listed);
-  const auto found = blocked_.find(effect.request.value());
-  if (found == blocked_.end()) return;
-  const CursorNumber number = found->second.second;
-  blocked_.erase(found);
-  for (const broker::BlockedKey& key : effect.keys) {
+  const auto found = lists_.find(effect.request.value());
+  if (found == lists_.end()) return;
+  broker::ListKeys list = found->second;
+  const CursorNumber number = list.subscription;
+  lists_.erase(found);
+  if (effect.next > 0) {
+    list.request = new_request();
+    list.from = effect.next;
+    lists_[list.request.value()] = list;
+    after_in_life({}, [this, address, list] { step(address, list); });
+  }
+  for (const broker::KeyFacts& key : effect.keys) {
     if (key.reason == broker::BlockReason::dead_letter_gone)
       marks_.hit(Mark::dead_letter_topic_gone);
     checker_.listed(address, number, key);
@@ -286,6 +298,28 @@ void World::on(Address address, broker::BlockedKeysReply& effect) {
            broker::OperateKey{new_request(), number, text, broker::OperateKey::Verb::resume});
     });
   }
+}
+
+void World::peek(Address address, CursorNumber subscription, broker::Offset from) {
+  broker::Peek peek;
+  peek.request = new_request();
+  peek.subscription = subscription;
+  peek.from = from;
+  peek.messages_max = 1 + peek.request.value() % 10;
+  peek.offsets_max = 1 + peek.request.value() % 30;
+  peeks_[peek.request.value()] = subscription;
+  step(address, std::move(peek));
+}
+
+void World::on(Address address, broker::PeekReply& effect) {
+  const auto found = peeks_.find(effect.request.value());
+  if (found == peeks_.end()) return;
+  const CursorNumber number = found->second;
+  peeks_.erase(found);
+  for (const broker::PeekedMessage& message : effect.messages)
+    checker_.peeked(address, number, message);
+  if (effect.next > broker::Offset())
+    after_in_life({}, [this, address, number, next = effect.next] { peek(address, number, next); });
 }
 
 void World::plan_operators() {

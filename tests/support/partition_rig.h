@@ -251,13 +251,32 @@ class PartitionRig {
     send(AskStats{next_request()}, at);
     return take<StatsReply>().back().stats;
   }
-  std::vector<BlockedKey> blocked_keys() {
-    send(ListBlockedKeys{next_request(), kSubscription, 100});
-    return take<BlockedKeysReply>().back().keys;
+  std::vector<KeyFacts> blocked_keys() {
+    ListKeys list;
+    return keys(list);
+  }
+  // In as many pieces as it takes.
+  std::vector<KeyFacts> keys(ListKeys list) {
+    std::vector<KeyFacts> all;
+    list.subscription = kSubscription;
+    do {
+      list.request = next_request();
+      send(list);
+      KeysReply reply = take<KeysReply>().back();
+      std::move(reply.keys.begin(), reply.keys.end(), std::back_inserter(all));
+      list.from = reply.next;
+    } while (list.from > 0);
+    return all;
+  }
+  PeekReply peek(Peek peek = {}) {
+    peek.request = next_request();
+    peek.subscription = kSubscription;
+    send(std::move(peek));
+    return take<PeekReply>().back();
   }
 
-  std::optional<BlockedKey> find_blocked(const std::string& key) {
-    for (BlockedKey& blocked : blocked_keys()) {
+  std::optional<KeyFacts> find_blocked(const std::string& key) {
+    for (KeyFacts& blocked : blocked_keys()) {
       if (blocked.key == key) return std::move(blocked);
     }
     return std::nullopt;
