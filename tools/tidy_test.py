@@ -53,6 +53,14 @@ class TidyTest(unittest.TestCase):
     def test_the_broker_may_include_the_bus(self):
         self.expect_clean("ordo/broker/a.cc", '#include "ordo/bus/bus.h"\n')
 
+    def test_who_speaks_the_wire_may_include_what_is_generated_for_it(self):
+        self.expect_clean("ordo/adapters/pubsub_wire/a.cc",
+                          "#include <ordo/operate/v1/operator.pb.h>\n")
+
+    def test_others_may_not_include_what_is_generated_for_the_wire(self):
+        self.expect("ordo/broker/a.cc", 1, "layering",
+                    "#include <ordo/operate/v1/operator.pb.h>\n")
+
     def test_the_kernel_may_not_include_the_app(self):
         self.expect("ordo/runtime/a.cc", 1, "layering", '#include "ordo/app/map.h"\n')
 

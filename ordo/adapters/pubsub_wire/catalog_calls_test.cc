@@ -422,6 +422,7 @@ TEST_F(CatalogCallsTest, ReflectionNamesTheServicesAndGivesTheirFiles) {
   const auto answers = line.messages_as<ServerReflectionResponse>();
   ASSERT_THAT(answers, SizeIs(3));
   EXPECT_EQ(answers[0].list_services_response().service(1).name(), "google.pubsub.v1.Publisher");
+  EXPECT_EQ(answers[0].list_services_response().service(5).name(), "ordo.operate.v1.Operator");
   google::protobuf::FileDescriptorProto file;
   ASSERT_TRUE(file.ParseFromString(answers[1].file_descriptor_response().file_descriptor_proto(0)));
   EXPECT_EQ(file.name(), "google/pubsub/v1/pubsub.proto");

@@ -20,6 +20,8 @@ void add_pull_call(Methods& methods, const CorePtr& core);
 void add_streaming_pull_call(http2::Routes& routes, const CorePtr& core);
 void add_snapshot_calls(Methods& methods, const CorePtr& core);
 void add_policy_calls(Methods& methods, const CorePtr& core);
+void add_operator_calls(Methods& methods, const CorePtr& core);
+void add_tail_call(http2::Routes& routes, const CorePtr& core);
 void add_health_calls(http2::Routes& routes, const CorePtr& core);
 void add_reflection_calls(http2::Routes& routes, const CorePtr& core);
 

@@ -18,8 +18,8 @@ using grpc::health::v1::HealthCheckResponse;
 
 // The whole server, and what it serves.
 bool is_known(std::string_view service) {
-  constexpr std::array<std::string_view, 3> kServices = {"", "google.pubsub.v1.Publisher",
-                                                         "google.pubsub.v1.Subscriber"};
+  constexpr std::array<std::string_view, 4> kServices = {
+      "", "google.pubsub.v1.Publisher", "google.pubsub.v1.Subscriber", "ordo.operate.v1.Operator"};
   for (const std::string_view known : kServices) {
     if (known == service) return true;
   }

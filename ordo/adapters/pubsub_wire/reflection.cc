@@ -20,9 +20,9 @@ using google::protobuf::FileDescriptor;
 using reflection::ServerReflectionRequest;
 using reflection::ServerReflectionResponse;
 
-constexpr std::array<const char*, 5> kServices = {
-    "google.iam.v1.IAMPolicy", "google.pubsub.v1.Publisher", "google.pubsub.v1.Subscriber",
-    "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"};
+constexpr std::array<const char*, 6> kServices = {
+    "google.iam.v1.IAMPolicy", "google.pubsub.v1.Publisher",          "google.pubsub.v1.Subscriber",
+    "grpc.health.v1.Health",   "grpc.reflection.v1.ServerReflection", "ordo.operate.v1.Operator"};
 
 void set_error(ServerReflectionResponse& response, ErrorCode code, const std::string& message) {
   response.mutable_error_response()->set_error_code(static_cast<std::int32_t>(code));

@@ -14,6 +14,7 @@ Service::Service(Broker& broker, const ServiceOptions& options)
   add_pull_call(methods_, core_);
   add_snapshot_calls(methods_, core_);
   add_policy_calls(methods_, core_);
+  add_operator_calls(methods_, core_);
 }
 
 Service::~Service() {
@@ -23,6 +24,7 @@ Service::~Service() {
 void Service::add_to(http2::Routes& routes) {
   methods_.add_to(routes);
   add_streaming_pull_call(routes, core_);
+  add_tail_call(routes, core_);
   add_health_calls(routes, core_);
   add_reflection_calls(routes, core_);
 }

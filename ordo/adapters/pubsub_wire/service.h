@@ -8,8 +8,9 @@
 //   service.close();                    // streams and pulls end with UNAVAILABLE
 //   server.drain(clock.now() + 10s);
 //
-// google.pubsub.v1 Publisher and Subscriber, google.iam.v1.IAMPolicy, gRPC's health and reflection.
-// What each call does with each field is in docs/pubsub_api.md.
+// google.pubsub.v1 Publisher and Subscriber, google.iam.v1.IAMPolicy, gRPC's health and reflection,
+// and what operators need: ordo.operate.v1.Operator. What each call does with each field is in
+// docs/pubsub_api.md and docs/operator_api.md.
 //
 // Threads: the routes are called by I/O threads. Owns one thread "ordo-wire", for the calls that
 //          wait for the broker's catalog. close(): any thread but those.

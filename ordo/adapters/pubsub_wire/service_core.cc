@@ -34,6 +34,17 @@ void ServiceCore::run(const AnswerPtr& answer, std::function<void()> work) {
   (void)loop_.try_post(std::move(task));
 }
 
+bool ServiceCore::repeat(std::chrono::nanoseconds interval, std::function<bool()> work) {
+  return loop_.try_post(
+      Task([this, interval, work = std::move(work)] { work_again(interval, work); }));
+}
+
+void ServiceCore::work_again(std::chrono::nanoseconds interval, const std::function<bool()>& work) {
+  if (!work()) return;
+  (void)loop_.run_at(loop_.now() + interval,
+                     Task([this, interval, work] { work_again(interval, work); }));
+}
+
 bool ServiceCore::add(const std::shared_ptr<OpenCall>& call) {
   const std::lock_guard lock(mutex_);
   if (is_closed_) return false;

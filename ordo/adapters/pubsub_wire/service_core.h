@@ -9,7 +9,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,6 +52,13 @@ class ServiceCore {
   // and when this is closed before its turn, the answer is UNAVAILABLE.
   void run(const AnswerPtr& answer, std::function<void()> work);
 
+  // Calls `work` on that thread, now and each time `interval` has passed, while it returns true. It
+  // must be short. False: too much waits, or this is closed.
+  [[nodiscard]] bool repeat(std::chrono::nanoseconds interval, std::function<bool()> work);
+
+  // For names: a number that nobody else gets.
+  std::uint64_t next_number() { return ++last_number_; }
+
   // From now on close() ends it. False: closed already. Whoever adds it removes it.
   [[nodiscard]] bool add(const std::shared_ptr<OpenCall>& call);
   void remove(const OpenCall* call);
@@ -62,11 +71,14 @@ class ServiceCore {
   bool is_closed() const;
 
  private:
+  void work_again(std::chrono::nanoseconds interval, const std::function<bool()>& work);
+
   Broker& broker_;
   const ServiceOptions options_;
   const broker::AckIdText ack_ids_;
   Clock& clock_;
   std::atomic<std::size_t> settling_{0};
+  std::atomic<std::uint64_t> last_number_{0};
 
   mutable std::mutex mutex_;  // Guards the two below.
   std::map<const OpenCall*, std::weak_ptr<OpenCall>> open_;
