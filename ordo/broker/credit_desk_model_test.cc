@@ -1,7 +1,7 @@
 // Goal: whatever the limits, messages, delays and acks, a consumer never has more outstanding than
-// its limits allow (bytes: one message more), every partition gets its turn, and everything is
-// delivered in the end. Method: model partitions that keep to the rules of GrantCredit, joined to
-// the desk by queues of random delay; the seed names the failing run.
+// its limits allow (bytes: one message more), also while these change; every partition gets its
+// turn, and everything is delivered in the end. Method: model partitions that keep to the rules of
+// GrantCredit, joined to the desk by queues of random delay; the seed names the failing run.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -87,8 +87,18 @@ class CreditDeskSchedule : public testing::TestWithParam<unsigned> {
         desk.release(index, said.messages, said.bytes, grants);
         break;
     }
+    hand_out(grants);
+  }
+
+  void hand_out(const CreditDesk::Grants& grants) {
     for (const CreditDesk::Grant& grant : grants)
       partitions_[grant.partition].from_desk.push_back(grant);
+  }
+
+  void limit(CreditDesk& desk, std::int64_t messages) {
+    CreditDesk::Grants grants;
+    desk.limit_messages(messages, grants);
+    hand_out(grants);
   }
 
   void end_a_lease(ModelPartition& partition) {
@@ -150,7 +160,9 @@ TEST_P(CreditDeskSchedule, KeepsTheLimitsAndDeliversEverything) {
   const std::int64_t size_max = one_in(3) ? CreditDesk::kMessageBytesMax : 500;
   const auto count = static_cast<std::int64_t>(partitions_.size());
   CreditDesk desk(limits, static_cast<std::uint32_t>(count));
+  const bool changes = GetParam() % 2 == 1 && limits.messages > 0;  // Never above the first limit.
   for (int step = 0; step < 20'000; ++step) {
+    if (changes && one_in(40)) limit(desk, pick(0, limits.messages));
     const auto index = static_cast<std::uint32_t>(pick(0, count - 1));
     ModelPartition& partition = partitions_[index];
     const std::int64_t act = pick(0, 9);
@@ -169,6 +181,7 @@ TEST_P(CreditDeskSchedule, KeepsTheLimitsAndDeliversEverything) {
     check(limits);
     if (HasFatalFailure()) FAIL() << "at step " << step;
   }
+  if (changes) limit(desk, limits.messages);
   const std::size_t left = backlog();
   for (std::size_t round = 0; round < 3 * left + 10 && backlog() > 0; ++round) {
     for (std::uint32_t index = 0; index < partitions_.size(); ++index)

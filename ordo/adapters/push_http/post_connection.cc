@@ -96,7 +96,7 @@ class PostConnection::Wire : public std::enable_shared_from_this<PostConnection:
 
   // Calls `late` unless the step ends before.
   template <class Late>
-  void wait(std::chrono::nanoseconds time_max, Late late) {
+  void wait(std::chrono::nanoseconds time_max, const Late& late) {
     timer_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(time_max));
     timer_.async_wait([self = shared_from_this(), step = step_, late](error_code error) {
       if (!error && step == self->step_) late();
@@ -233,6 +233,7 @@ PostConnection::PostConnection(asio::io_context& context, const PostLimits& limi
                                std::string host, std::uint16_t port)
     : wire_(std::make_shared<Wire>(context, limits, std::move(host), port)) {}
 
+// NOLINTNEXTLINE(bugprone-exception-escape): a timer or a look-up that cannot be cancelled is a bug.
 PostConnection::~PostConnection() {
   wire_->drop();
 }

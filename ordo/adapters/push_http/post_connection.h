@@ -44,8 +44,8 @@ struct PostResult {
 };
 
 struct PostLimits {
-  std::size_t head_bytes_max = 16 * 1024;  // Of a response.
-  std::size_t body_bytes_max = 64 * 1024;  // Of a response, to keep the connection.
+  std::size_t head_bytes_max = std::size_t{16} << 10;  // Of a response.
+  std::size_t body_bytes_max = std::size_t{64} << 10;  // Of a response, to keep the connection.
   std::chrono::nanoseconds body_time_max = std::chrono::seconds(5);  // Likewise.
 };
 

@@ -102,11 +102,10 @@ std::string wrapped(const PushTarget& target, const Delivery& delivery,
 }  // namespace
 
 std::string time_text(WallTime time) {
-  using namespace std::chrono;
-  const auto second = floor<seconds>(time);
-  const auto day = floor<days>(second);
-  const year_month_day date(day);
-  const hh_mm_ss clock(second - day);
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(second);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(second - day);
   const auto nanos = static_cast<long>((time - second).count());
   std::array<char, 64> text{};
   int size = std::snprintf(
