@@ -12,7 +12,8 @@ from google.cloud.pubsub_v1.subscriber.exceptions import AcknowledgeStatus
 from google.protobuf.duration_pb2 import Duration
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
-from conftest import PATIENCE, Inbox, eventually
+from conftest import Inbox
+from server import PATIENCE, eventually
 
 
 def texts(received):

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 from google.cloud import pubsub_v1
 
-from conftest import PATIENCE, Inbox, Overlap, eventually
+from conftest import Inbox, Overlap
+from server import PATIENCE, eventually
 
 
 def texts(received):
@@ -191,7 +192,7 @@ def test_clients_go_on_by_themselves_after_crashes_and_nothing_is_lost(rig, serv
 
     rig.receive(subscription, handle)
     published = 0
-    for _ in range(3):
+    for _ in range(2):
         futures = []
         for _ in range(50):
             futures.append(rig.publish(topic, str(published), f"key-{published % 5}"))

@@ -7,7 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.pubsub_v1 import PublisherClient as PlainPublisher
 
-from conftest import PATIENCE
+from server import PATIENCE
 
 
 @pytest.fixture
