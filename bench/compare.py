@@ -19,7 +19,7 @@ from support import measuring  # noqa: E402
 # What names a case, and what is compared; a smaller number is better for all of them.
 IDENTITY = ("kind", "group", "workload", "case", "module", "name", "contender", "workers", "window",
             "pipelining", "load", "producers", "batch", "waiting", "sync", "size", "outstanding",
-            "keys")
+            "keys", "handler_us", "lanes")
 METRICS = {
     "pool": ("ns_per_item", "cpu_ns_per_item", "p99_us", "allocations_per_item",
              "rss_growth_bytes"),
@@ -28,6 +28,8 @@ METRICS = {
     "gateway": ("us_per_request", "p99_us", "rss_growth_bytes"),
     "broker": ("us_per_message", "cpu_us_per_message", "p99_us", "serving_s",
                "rss_bytes_per_message"),
+    "wire": ("us_per_message", "server_us_per_message", "p99_us", "rss_bytes_per_message",
+             "start_s", "restart_s", "recovery_s"),
     "rings": ("ns_per_item",),
 }
 # Below this a metric counts as nothing: a ratio of two tiny numbers says nothing.

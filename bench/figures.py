@@ -7,6 +7,7 @@ import bus_part
 import dispatcher_part
 import gateway_part
 import rings_part
+import wire_part
 
 PASS = "pass"
 SHORT = "short"
@@ -189,6 +190,6 @@ def all_figures(cases):
     for part in (cost_figures, rival_figures, ideal_figures, latency_figures, memory_figures,
                  map_figures):
         figures += part(results)
-    for part in (dispatcher_part, bus_part, gateway_part, broker_part, rings_part):
+    for part in (dispatcher_part, bus_part, gateway_part, broker_part, wire_part, rings_part):
         figures += part_figures(part, results)
     return figures

@@ -9,6 +9,7 @@ import tempfile
 import bus_part
 import dispatcher_part
 import gateway_part
+import wire_part
 
 COLOURS = {
     "ordo": "#0b6e4f", "ordo_pointer": "#2ec4b6", "ordo_emit": "#6bbf59",
@@ -20,6 +21,7 @@ COLOURS = {
 COLOURS.update(bus_part.COLOURS)
 COLOURS.update(dispatcher_part.COLOURS)
 COLOURS.update(gateway_part.COLOURS)
+COLOURS.update(wire_part.COLOURS)
 LATENCY_POINTS = (("p10_us", 10), ("p25_us", 25), ("p50_us", 50), ("p75_us", 75), ("p90_us", 90),
                   ("p95_us", 95), ("p99_us", 99), ("p999_us", 99.9))
 HEAD = """set terminal svg size 760,430 font "sans-serif,12" background "#ffffff"
@@ -168,6 +170,16 @@ def gateway_open_plot(cases, output):
     return lines_script("p99 by load, open loop", output, series, axes)
 
 
+def wire_plot(cases, group, size, output):
+    series = wire_part.batch_series(cases, group, size)
+    if not series:
+        return None
+    axes = ('set logscale x\nset logscale y\nset xlabel "messages of a request"\n'
+            'set ylabel "messages/s (log)"\n')
+    words = {"publish": "publish", "flow": "publish, receive, acknowledge"}[group]
+    return lines_script(f"{words}, messages of {size:,} B", output, series, axes)
+
+
 def draw_all(cases, folder):
     """Draws every plot there are results for; returns [(file name, caption), ...]."""
     cases = [case for case in cases if "failure" not in case]
@@ -192,6 +204,9 @@ def draw_all(cases, folder):
                 lambda output: gateway_closed_plot(cases, output)),
                ("gateway_open.svg", "p99 by load, open loop",
                 lambda output: gateway_open_plot(cases, output))]
+    wanted += [(f"wire_{group}_{size}.svg", f"messages/s by batch, {group}, {size} B",
+                lambda output, group=group, size=size: wire_plot(cases, group, size, output))
+               for group in ("publish", "flow") for size in wire_part.SIZES]
     if not shutil.which("gnuplot"):
         print("report.py: SKIPPED: no plots: gnuplot is not installed", file=sys.stderr)
         return []

@@ -17,6 +17,7 @@ import figures  # noqa: E402
 import gateway_part  # noqa: E402
 import plots  # noqa: E402
 import rings_part  # noqa: E402
+import wire_part  # noqa: E402
 from support import measuring  # noqa: E402
 
 WORKLOADS = (("empty", "Empty work"), ("1us", "1 us of processor time per item"),
@@ -233,7 +234,7 @@ def write_report(results_folder, docs_folder):
     """Returns the path of the report. REQUIRES: at least one result file with its machine."""
     found = []
     for name in ("pool.json", "dispatcher.json", "bus.json", "gateway.json",
-                 "broker.json", "map.json", "rings.json", "kernel.json"):
+                 "broker.json", "wire.json", "map.json", "rings.json", "kernel.json"):
         found += measuring.read_results(os.path.join(results_folder, name))
     machines = [item for item in found if item["kind"] == "machine"]
     cases = [item for item in found if item["kind"] != "machine"]
@@ -245,7 +246,7 @@ def write_report(results_folder, docs_folder):
                 failure_section(cases), method_section(good), throughput_section(good, drawn),
                 latency_section(good, drawn), sleep_section(good, drawn), memory_section(good),
                 *(part.section(good, table, number, lambda prefix: plot_lines(drawn, prefix))
-                  for part in (dispatcher_part, bus_part, gateway_part, broker_part)),
+                  for part in (dispatcher_part, bus_part, gateway_part, broker_part, wire_part)),
                 map_section(good, drawn),
                 rings_part.section(good, table, number, None), kernel_section(good)]
     path = os.path.join(docs_folder, "benchmarks.md")

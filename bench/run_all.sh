@@ -3,8 +3,8 @@
 #
 # usage: bench/run_all.sh [--quick] [BUILD_FOLDER]
 #
-# BUILD_FOLDER is a built Release tree, build/release unless said. --quick is a smoke run of half a
-# minute: its results and its report go to BUILD_FOLDER/bench-quick and not into the tree.
+# BUILD_FOLDER is a built Release tree, build/release unless said. --quick is a smoke run of a few
+# minutes: its results and its report go to BUILD_FOLDER/bench-quick and not into the tree.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -47,6 +47,9 @@ echo "== gateway =="
 echo "== broker =="
 "$build/bin/bench_broker" ${quick[@]+"${quick[@]}"} --dir "$build" \
   --out "$results/broker.json" || status=1
+echo "== wire =="
+"$root/bench/wire/bench_wire.py" --bin "$build/bin" --dir "$build" ${quick[@]+"${quick[@]}"} \
+  --out "$results/wire.json" || status=1
 echo "== rings =="
 if [ -x "$build/bin/bench_rings" ]; then
   "$build/bin/bench_rings" ${quick[@]+"${quick[@]}"} --out "$results/rings.json" || status=1

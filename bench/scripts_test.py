@@ -57,6 +57,13 @@ def broker_case(group, contender="ordo", **more):
             "disturbed": 0, "messages_per_s": 100.0, "p50_us": 1.0, "p99_us": 2.0, **more}
 
 
+def wire_case(group, contender="ordo", per_s=100.0, **more):
+    return {"kind": "wire", "group": group, "contender": contender, "title": contender,
+            "promise": "fsync", "size": 100, "batch": 100, "lanes": 0, "rounds": 3, "disturbed": 0,
+            "messages_per_s": per_s, "us_per_message": 1e6 / per_s, "p50_us": 1.0, "p99_us": 2.0,
+            "server_us_per_message": 1.0, "client_us_per_message": 1.0, **more}
+
+
 def ring_case(contender, ns, producers=1, batch=1, waiting="spin"):
     return {"kind": "rings", "contender": contender, "title": contender, "waiting": waiting,
             "producers": producers, "batch": batch, "rounds": 3, "disturbed": 0, "ns_per_item": ns}
@@ -150,6 +157,39 @@ class FiguresTest(unittest.TestCase):
             cases = [without, broker_case("blocked", "with", messages_per_s=per_s, p99_us=p99)]
             self.assertEqual(verdict(cases, "broker: messages/s beside"), expected)
             self.assertEqual(verdict(cases, "broker: p99 beside"), expected)
+
+    def test_the_wire_is_judged_beside_the_best_peer_that_syncs(self):
+        what = "wire: publish, receive, acknowledge, batches of 100, 100 B, beside the best that s"
+        cases = [wire_case("flow", per_s=250), wire_case("flow", "rabbit", 50),
+                 wire_case("flow", "redis_always", 100), wire_case("flow", "nats", 900),
+                 wire_case("flow", "postgres", 500, batch=1000)]
+        self.assertEqual(verdict(cases, what), figures.PASS)
+        cases[0] = wire_case("flow", per_s=249)
+        self.assertEqual(verdict(cases, what), figures.SHORT)
+        self.assertEqual(verdict(cases[1:], what), figures.NOT_MEASURED)
+
+    def test_a_lean_client_does_not_stand_for_the_common_one(self):
+        cases = [wire_case("flow", per_s=90), wire_case("flow", "ordo_lean", 500),
+                 wire_case("flow", "shell", 100)]
+        what = "wire: publish, receive, acknowledge, batches of 100, 100 B, beside a gRPC shell"
+        self.assertEqual(verdict(cases, what), figures.SHORT)
+
+    def test_a_durable_publish_is_judged_by_the_disk_and_a_bare_call(self):
+        cases = [wire_case("fsync", "disk", p50_us=100.0), wire_case("sync", p50_us=260.0),
+                 wire_case("unary", "echo_cq1", window=1, p50_us=130.0),
+                 wire_case("unary", "echo_callback", window=1, p50_us=100.0)]
+        what = "wire: p50 of one durable publish by libgrpc++"
+        self.assertEqual(verdict(cases, what), figures.PASS)
+        cases[1]["p50_us"] = 261.0
+        self.assertEqual(verdict(cases, what), figures.SHORT)
+
+    def test_small_calls_have_to_be_faster_than_the_best_form_of_the_library(self):
+        cases = [wire_case("unary", per_s=100, window=16),
+                 wire_case("unary", "echo_cq1", 99, window=16)]
+        what = "wire: small calls, 16 under way, by libgrpc++"
+        self.assertEqual(verdict(cases, what), figures.PASS)
+        cases.append(wire_case("unary", "echo_callback", 100, window=16))
+        self.assertEqual(verdict(cases, what), figures.SHORT)
 
     def test_a_ring_is_judged_by_its_own_time(self):
         cases = [ring_case("ordo_spsc", 35), ring_case("boost_spsc", 20)]

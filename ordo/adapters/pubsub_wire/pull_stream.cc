@@ -221,7 +221,7 @@ void PullStream::pump() {
     if (is_sent) continue;
     if (call_->is_cancelled()) {
       is_ended_ = true;
-    } else {  // Others of the connection were faster. Room may have come before we locked: ask again.
+    } else {  // Others of the connection were faster. Room may have come since: ask again.
       put_back(std::move(load));
     }
   }
