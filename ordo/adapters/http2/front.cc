@@ -130,25 +130,24 @@ void Front::shed(Peer& peer) {
 }
 
 // Whoever keeps up has nothing queued between two rounds, or has just taken some of it.
-std::size_t Front::cut_off_slowest() {
-  std::vector<std::pair<TimePoint, Peer*>> waiting;
-  peers_.for_each([&](Peer& peer) {
-    if (!peer.is_lingering && peer.connection.queued_bytes() > 0)
-      waiting.emplace_back(peer.connection.sent_at(), &peer);
+std::vector<Front::Waiting> Front::waiting() {
+  std::vector<Waiting> all;
+  peers_.for_each([&](const Peer& peer) {
+    const std::size_t bytes = peer.is_lingering ? 0 : peer.connection.queued_bytes();
+    if (bytes > 0) all.push_back({peer.connection.sent_at(), bytes});
   });
-  std::sort(waiting.begin(), waiting.end());
+  return all;
+}
+
+void Front::cut_off(TimePoint limit) {
   now_ = system_clock().now();
-  // Handlers may hold on to what they have sent for a moment; it is gone all the same.
-  std::size_t excess = parts_.output->is_full() ? parts_.output->excess() : 0;
-  std::size_t count = 0;
-  for (; count < waiting.size() && excess > 0; ++count) {
-    Peer& peer = *waiting[count].second;
-    excess -= std::min(excess, peer.connection.queued_bytes());
+  peers_.for_each([&](Peer& peer) {
+    const Connection& connection = peer.connection;
+    if (peer.is_lingering || connection.queued_bytes() == 0 || connection.sent_at() > limit) return;
     counters_.cut_off.add();
     abort(peer);
-  }
+  });
   end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
-  return count;
 }
 
 void Front::begin_drain() {

@@ -55,7 +55,7 @@ struct ServerParts {
   std::atomic<std::size_t>& connections_now;
   std::shared_ptr<OutputBudget> output;
   std::size_t idle_bytes_max;            // Of each front.
-  const std::function<void()>& relieve;  // The output budget is full: cut_off_slowest() of all.
+  const std::function<void()>& relieve;  // The output budget is full: cut_off() the slowest of all.
 };
 
 class Front final : private sockets::IoLoop::Owner {
@@ -71,9 +71,14 @@ class Front final : private sockets::IoLoop::Owner {
 
   // Closes the first of its idle connections, if it has any (IdleList). On the thread of the front.
   void shed_idle();
-  // Resets connections until the output budget has room: those that have not taken anything of what
-  // is queued for them for the longest time. How many; on the thread of the front.
-  std::size_t cut_off_slowest();
+  // The connections for which something is queued. On the thread of the front.
+  struct Waiting {
+    TimePoint sent_at;  // When it last took anything.
+    std::size_t bytes = 0;
+  };
+  std::vector<Waiting> waiting();
+  // Resets those of them that have taken nothing after `limit`. On the thread of the front.
+  void cut_off(TimePoint limit);
 
   // Lets all connections finish what runs; does not wait. Idempotent.
   void begin_drain();

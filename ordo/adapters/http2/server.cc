@@ -1,8 +1,10 @@
 #include "ordo/adapters/http2/server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -57,7 +59,7 @@ struct Server::Parts {
   void welcome(Descriptor socket);
   void make_room();
   void relieve_output();
-  void end_relief();
+  void cut_off_slowest();
 
   const ServerOptions options;
   RouteSwitch routes;
@@ -69,9 +71,10 @@ struct Server::Parts {
   std::vector<std::unique_ptr<Front>> fronts;   // Not changed after start().
   std::unique_ptr<sockets::Listener> listener;  // On the thread of the first front.
   std::size_t next_front = 0;
-  // While slow connections are looked for: how many fronts have not done so, what was cut off.
-  std::atomic<std::size_t> relieving{0};
-  std::atomic<std::size_t> cut_off_count{0};
+  std::atomic<bool> is_relieving{false};
+  std::atomic<std::size_t> fronts_left{0};  // Meanwhile: those that have not done their part.
+  std::mutex waiting_mutex;
+  std::vector<Front::Waiting> waiting;  // Meanwhile: who waits. Guarded by waiting_mutex.
   std::atomic<TimePoint> relief_paused_until{TimePoint::min()};
   bool is_started = false;
   bool is_draining = false;
@@ -83,25 +86,51 @@ void Server::Parts::make_room() {
     boost::asio::post(front->context(), [&front] { front->shed_idle(); });
 }
 
-// Any thread. To find the slowest is to look at all: when nobody is to blame, not at once again.
+// Any thread. First all fronts say who waits; then those of all that have waited longest are cut
+// off, until enough would be free. To look at all costs time: when nobody waits, not at once again.
 void Server::Parts::relieve_output() {
   if (system_clock().now() < relief_paused_until.load()) return;
-  std::size_t nobody = 0;
-  if (!relieving.compare_exchange_strong(nobody, fronts.size())) return;
-  cut_off_count.store(0);
+  if (is_relieving.exchange(true)) return;
+  fronts_left.store(fronts.size());
   for (const auto& front : fronts) {
     boost::asio::post(front->context(), [this, &front] {
-      cut_off_count.fetch_add(front->cut_off_slowest());
-      if (relieving.fetch_sub(1) == 1) end_relief();
+      const std::vector<Front::Waiting> some = front->waiting();
+      {
+        const std::lock_guard lock(waiting_mutex);
+        waiting.insert(waiting.end(), some.begin(), some.end());
+      }
+      if (fronts_left.fetch_sub(1) == 1) cut_off_slowest();
     });
   }
 }
 
-void Server::Parts::end_relief() {
-  if (cut_off_count.load() == 0) {
+void Server::Parts::cut_off_slowest() {
+  std::vector<Front::Waiting> all;
+  {
+    const std::lock_guard lock(waiting_mutex);
+    std::swap(all, waiting);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Front::Waiting& a, const Front::Waiting& b) { return a.sent_at < b.sent_at; });
+  TimePoint limit = TimePoint::min();
+  std::size_t excess = output->is_full() ? output->excess() : 0;
+  for (std::size_t i = 0; i < all.size() && excess > 0; ++i) {
+    limit = all[i].sent_at;
+    excess -= std::min(excess, all[i].bytes);
+  }
+  if (limit == TimePoint::min()) {
     relief_paused_until.store(system_clock().now() + kReliefPause);
-  } else if (output->is_full()) {
-    relieve_output();
+    is_relieving.store(false);
+    return;
+  }
+  fronts_left.store(fronts.size());
+  for (const auto& front : fronts) {
+    boost::asio::post(front->context(), [this, &front, limit] {
+      front->cut_off(limit);
+      if (fronts_left.fetch_sub(1) > 1) return;
+      is_relieving.store(false);
+      if (output->is_full()) relieve_output();
+    });
   }
 }
 
