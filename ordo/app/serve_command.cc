@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ordo/adapters/http2/server.h"
+#include "ordo/adapters/pubsub_rest/json_service.h"
 #include "ordo/adapters/pubsub_wire/service.h"
 #include "ordo/adapters/push_http/courier.h"
 #include "ordo/adapters/store_rocksdb/open_broker.h"
@@ -102,6 +103,7 @@ class Run {
     }
     broker_ = std::move(*opened);
     service_ = std::make_unique<pubsub_wire::Service>(*broker_);
+    json_ = std::make_unique<pubsub_rest::JsonService>(*service_);
     courier_ = std::make_unique<push_http::Courier>(*broker_);
     if (const Status started = courier_->start(); !started) return started.error().message;
     state_.courier.store(courier_.get());
@@ -138,6 +140,7 @@ class Run {
     const TimePoint deadline = system_clock().now() + options_.drain;
     server_.begin_drain();
     service_->close();
+    json_->close();
     // What endpoints have not answered by then goes back, and that is to be stored too.
     courier_->close(system_clock().now() + options_.drain / 2);
     const bool is_complete = broker_->close(deadline);
@@ -162,13 +165,16 @@ class Run {
   http2::Routes routes_of_a_start() {
     http2::Routes routes;
     routes.plain([this](const http2::ExchangePtr& exchange) { pages_.serve(exchange); });
-    routes.otherwise({ErrorCode::unavailable, "the broker is starting"});
+    const Error starting{ErrorCode::unavailable, "the broker is starting"};
+    pubsub_rest::add_refusal(routes, starting);
+    routes.otherwise(starting);
     return routes;
   }
   http2::Routes routes_when_ready() {
     http2::Routes routes;
     routes.plain([this](const http2::ExchangePtr& exchange) { pages_.serve(exchange); });
     service_->add_to(routes);
+    json_->add_to(routes);
     return routes;
   }
 
@@ -176,6 +182,7 @@ class Run {
   ServeState state_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<pubsub_wire::Service> service_;
+  std::unique_ptr<pubsub_rest::JsonService> json_;
   std::unique_ptr<push_http::Courier> courier_;
   ServePages pages_;
   http2::Server server_;

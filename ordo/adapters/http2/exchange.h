@@ -14,7 +14,8 @@
 //   exchange->end();
 //
 // Names of headers are given in lower case. The length, and what HTTP/1.1 says of the connection,
-// are set by the front. HEAD gets what GET would, without the body.
+// are set by the front. HEAD gets what GET would, without the body. A client of HTTP/1.1 that ends
+// its side of the connection has gone for those who ask by on_cancelled(); others still answer it.
 //
 // Threads: any thread; on_writable() and on_cancelled() before the handler returns, and what they
 //          are given is called on the connection's I/O thread.
@@ -61,6 +62,7 @@ class Exchange final : public Conversation {
   void on_cancelled(std::function<void()> function) { on_cancelled_ = std::move(function); }
 
   // For the connection.
+  bool ends_with_its_client() const { return on_cancelled_ != nullptr; }
   void tell_writable() const {
     if (on_writable_) on_writable_();
   }

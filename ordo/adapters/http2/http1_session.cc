@@ -243,6 +243,10 @@ void Http1Session::end_input(TimePoint now) {
   now_ = now;
   is_input_ended_ = true;
   if (!exchange_) is_closing_ = true;
+  if (exchange_ && exchange_->ends_with_its_client()) {
+    is_keep_alive_ = false;
+    cancel_exchange();
+  }
 }
 
 void Http1Session::cancel_exchange() {

@@ -160,6 +160,30 @@ TEST(Http1Test, AClientThatGoesCancelsItsRequest) {
   EXPECT_EQ(cancelled, 1);
 }
 
+TEST(Http1Test, AClientThatEndsItsSideHasGoneForWhoAsksAndIsAnsweredByOthers) {
+  ConnectionRig rig;
+  int cancelled = 0;
+  ExchangePtr kept;
+  rig.routes.plain("/wait", [&](const ExchangePtr& exchange) {
+    exchange->on_cancelled([&] { ++cancelled; });
+    kept = exchange;
+  });
+  rig.give("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+  rig.connection().end_input(rig.now);
+  EXPECT_EQ(rig.take(), "");
+  EXPECT_EQ(cancelled, 1);
+  EXPECT_TRUE(kept->is_cancelled());
+  EXPECT_TRUE(rig.connection().is_finished());
+
+  ConnectionRig other;
+  other.routes.plain([&](const ExchangePtr& exchange) { kept = exchange; });
+  other.give(kGet);
+  other.connection().end_input(other.now);
+  EXPECT_FALSE(other.connection().is_finished());
+  kept->respond({.body = Slice::constant("bye")});
+  EXPECT_THAT(other.take(), HasSubstr("bye"));
+}
+
 TEST(Http1Test, AHandlerThatThrowsIs500AndWithoutOneItIs404) {
   ConnectionRig rig;
   rig.routes.plain([](const ExchangePtr&) { throw std::runtime_error("no luck"); });

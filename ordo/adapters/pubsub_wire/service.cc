@@ -1,5 +1,7 @@
 #include "ordo/adapters/pubsub_wire/service.h"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "ordo/adapters/pubsub_wire/groups.h"
 #include "ordo/adapters/pubsub_wire/service_core.h"
 
@@ -7,6 +9,8 @@ namespace ordo::pubsub_wire {
 
 Service::Service(Broker& broker, const ServiceOptions& options)
     : core_(std::make_shared<ServiceCore>(broker, options)) {
+  // What a client sends that is not UTF-8 is told to the client, not to our standard error.
+  google::protobuf::SetLogHandler(nullptr);
   add_topic_calls(methods_, core_);
   add_publish_call(methods_, core_);
   add_subscription_calls(methods_, core_);
