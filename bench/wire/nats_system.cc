@@ -70,6 +70,8 @@ class Connection {
           "address");
     check(natsOptions_SetMaxPendingMsgs(options, 1'000'000), "options");
     if (plan.lanes > 0) check(natsOptions_UseGlobalMessageDelivery(options, true), "options");
+    // It would else gather what is sent for a while, which is good for many and bad for few.
+    if (plan.rate > 0 || plan.window == 1) check(natsOptions_SetSendAsap(options, true), "options");
     check(natsConnection_Connect(&connection_, options), "connect");
     natsOptions_Destroy(options);
     jsOptions of_stream;

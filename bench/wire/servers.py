@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-READY_S = 60
+READY_S = 180
 STOP_S = 60
 RABBIT_PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 POSTGRES_FOLDERS = ("/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin",
