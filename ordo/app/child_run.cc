@@ -87,7 +87,8 @@ bool Run::start(const Spawner& spawner, const ChildCommand& command) {
                                    .argv = command.argv,
                                    .in = in.read_end.get(),
                                    .out = out.write_end.get(),
-                                   .err = err.write_end.get()},
+                                   .err = err.write_end.get(),
+                                   .environment = command.environment},
                                   pid_);
   if (error != 0) {
     not_started(error);

@@ -34,6 +34,7 @@ struct ChildCommand {
   const char* file = nullptr;
   char* const* argv = nullptr;
   std::optional<std::string_view> input;  // For its standard input; none: /dev/null.
+  char* const* environment = nullptr;     // nullptr: ours.
 };
 
 struct ChildRun {

@@ -83,16 +83,46 @@ Examples:
   source <(ordo completion bash)
 )";
 
-inline constexpr const char* kStoreExamples = R"(
+inline constexpr const char* kDoctorExamples = R"(
+With DIRECTORY: whether all data in it is there; the broker that uses it must be stopped. Without:
+whether a broker could run here: settings, disk, memory, open files, port, data; and whether one
+answers. Nothing is changed.
+
+Examples:
+  ordo doctor
+      with the settings of ordo.toml and the environment
+  ordo doctor --config /etc/ordo.toml
+  ordo doctor /var/lib/ordo
+
+Exit status:
+  0  healthy      1  something is wrong, and was named      255  another error
+)";
+
+inline constexpr const char* kRepairExamples = R"(
 The broker that uses DIRECTORY must be stopped.
 
 Examples:
   ordo doctor /var/lib/ordo
+      says what is missing
+  ordo repair /var/lib/ordo
+      what can be put right without losing anything
   ordo repair /var/lib/ordo --accept-loss
       only when doctor told what is missing and there is no better copy; make a copy first
 
 Exit status:
-  0  healthy, or repaired      1  damaged, and the damage was named      255  another error
+  0  repaired      1  damaged, and the damage was named      255  another error
+)";
+
+inline constexpr const char* kConfigExamples = R"(
+A flag beats the environment, which beats the file, which beats the default.
+
+Examples:
+  ordo config show --origin
+  ordo config show serve --config /etc/ordo.toml
+  ordo config show --json | jq -r 'select(.origin != "default") | .setting'
+
+Exit status:
+  0  all settings are good      1  some are not, and were named      255  the file cannot be read
 )";
 
 }  // namespace ordo::app

@@ -153,7 +153,9 @@ TEST(CommandLineTest, DoctorAndRepairTakeADirectory) {
   EXPECT_EQ(repair.ran, "repair");
   EXPECT_TRUE(repair.store.accept_loss);
   EXPECT_FALSE(parse({"repair", "/data"}).store.accept_loss);
-  EXPECT_TRUE(has(complaint({"doctor"}), "DIRECTORY"));
+  EXPECT_TRUE(has(complaint({"repair"}), "DIRECTORY"));
+  EXPECT_EQ(parse({"doctor"}).store.directory, "");
+  EXPECT_TRUE(has(complaint({"doctor", "--witness", "/w"}), "DIRECTORY"));
   EXPECT_TRUE(has(complaint({"doctor", "/data", "--accept-loss"}), "--accept-loss"));
 }
 

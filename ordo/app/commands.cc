@@ -1,14 +1,32 @@
 #include "ordo/app/commands.h"
 
+#include <utility>
+
+#include "ordo/app/broker_examples.h"
+#include "ordo/app/command_examples.h"
+
 namespace ordo::app {
 
 CommandTable all_commands() {
   CommandTable table;
-  table.commands = {
-      serve_command(),          map_command(),    gateway_command(),
-      gateway_client_command(), doctor_command(), repair_command(),
+  const auto add = [&](std::vector<Command> commands) {
+    for (Command& command : commands)
+      table.commands.push_back(std::move(command));
   };
-  table.commands.push_back(completion_command(table));
+  table.groups = {
+      {"topics", "Create, list, describe, update and delete topics", kTopicsExamples},
+      {"subscriptions", "The same of subscriptions", kSubscriptionsExamples},
+      {"config", "What is set, and where that came from", kConfigExamples},
+      {"snapshots", "Keep where a subscription is, to come back to it", kSnapshotsExamples},
+  };
+  add({serve_command()});
+  add(topics_commands());
+  add(subscriptions_commands());
+  add({pub_command(), sub_command(), seek_command()});
+  add(snapshots_commands());
+  add({map_command(), gateway_command(), gateway_client_command(), doctor_command(),
+       repair_command(), config_command()});
+  add({completion_command(table)});
   return table;
 }
 

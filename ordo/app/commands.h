@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ordo/app/command.h"
 #include "ordo/app/gateway_command.h"
@@ -23,6 +24,16 @@ Command gateway_command(std::function<int(const CommandWords&)> run = run_gatewa
 Command gateway_client_command(std::function<int(const ClientOptions&)> run = run_gateway_client);
 Command doctor_command(std::function<int(const StoreWords&)> run = run_doctor);
 Command repair_command(std::function<int(const StoreWords&)> run = run_repair);
+
+// Those that talk to a broker.
+std::vector<Command> topics_commands();
+std::vector<Command> subscriptions_commands();
+std::vector<Command> snapshots_commands();
+Command pub_command();
+Command seek_command();
+Command sub_command();
+
+Command config_command();  // config show
 
 // Prints a script made from `others` and itself.
 Command completion_command(const CommandTable& others);

@@ -13,6 +13,10 @@
 namespace ordo::app {
 namespace {
 
+char* const* environment_of(const Spawner::Request& request) {
+  return request.environment != nullptr ? request.environment : environ;
+}
+
 int start_as_script(const Spawner::Request& request, const posix_spawn_file_actions_t* actions,
                     const posix_spawnattr_t* attributes, pid_t& pid) {
   char shell[] = "sh";
@@ -21,7 +25,7 @@ int start_as_script(const Spawner::Request& request, const posix_spawn_file_acti
   for (char* const* word = request.argv + 1; *word != nullptr; ++word)
     argv.push_back(*word);
   argv.push_back(nullptr);
-  return ::posix_spawn(&pid, "/bin/sh", actions, attributes, argv.data(), environ);
+  return ::posix_spawn(&pid, "/bin/sh", actions, attributes, argv.data(), environment_of(request));
 }
 
 }  // namespace
@@ -57,7 +61,8 @@ int Spawner::start(const Request& request, pid_t& pid) const {
     error = ::posix_spawn_file_actions_adddup2(&actions, request.err, STDERR_FILENO);
   }
   if (error == 0) {
-    error = ::posix_spawn(&pid, request.file, &actions, &attributes_, request.argv, environ);
+    error = ::posix_spawn(&pid, request.file, &actions, &attributes_, request.argv,
+                          environment_of(request));
   }
   if (error == ENOEXEC) error = start_as_script(request, &actions, &attributes_, pid);
   ::posix_spawn_file_actions_destroy(&actions);

@@ -27,9 +27,10 @@ class Spawner {
   struct Request {
     const char* file = nullptr;
     char* const* argv = nullptr;
-    int in = -1;   // -1: /dev/null
-    int out = -1;  // -1: /dev/null
-    int err = -1;  // -1: ours
+    int in = -1;                         // -1: /dev/null
+    int out = -1;                        // -1: /dev/null
+    int err = -1;                        // -1: ours
+    char* const* environment = nullptr;  // nullptr: ours
   };
 
   // `mask` is the signal mask of the children.

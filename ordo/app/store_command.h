@@ -8,14 +8,16 @@
 namespace ordo::app {
 
 struct StoreWords {
-  std::string directory{};
-  std::string witness{};  // Empty: beside the directory.
+  std::string directory{};  // Empty, of doctor: look at this machine instead.
+  std::string config{};     // For that.
+  std::string witness{};    // Empty: beside the directory.
   bool accept_loss = false;
 };
 
 inline constexpr int kExitDamaged = 1;  // Something is missing or damaged, and was named.
 
-// Says what a data directory holds and what is wrong with it; changes nothing.
+// Says what a data directory holds and what is wrong with it, or whether a broker could run here;
+// changes nothing.
 int run_doctor(const StoreWords& words);
 
 // Makes it usable again, without what is missing if that is accepted.

@@ -9,40 +9,58 @@ namespace {
 
 using Run = std::function<int(const StoreWords&)>;
 
-Command store_command(const char* name, const char* help, std::shared_ptr<StoreWords> words,
-                      Run run) {
-  Command command{.name = name, .help = help};
-  command.usage = "ordo " + command.name + " [OPTIONS] DIRECTORY";
-  command.footer = kStoreExamples;
-  command.options = {
-      {.names = "DIRECTORY",
-       .help = "Where a broker keeps its data",
-       .take = into(words->directory),
-       .is_required = true},
-      {.names = "--witness",
-       .type = "FILE",
-       .help = "The file beside it (default: DIRECTORY.witness)",
-       .take = into(words->witness),
-       .is_file = true},
-  };
-  command.run = [words = std::move(words), run = std::move(run)] { return run(*words); };
-  return command;
+CommandOption directory_option(StoreWords& words, bool is_required) {
+  return {.names = "DIRECTORY",
+          .help = "Where a broker keeps its data",
+          .take = into(words.directory),
+          .is_required = is_required};
+}
+
+CommandOption witness_option(StoreWords& words) {
+  return {.names = "--witness",
+          .type = "FILE",
+          .help = "The file beside it (default: DIRECTORY.witness)",
+          .take = into(words.witness),
+          .is_file = true};
 }
 
 }  // namespace
 
 Command doctor_command(Run run) {
-  return store_command("doctor", "Say whether all data of a broker is there",
-                       std::make_shared<StoreWords>(), std::move(run));
+  auto words = std::make_shared<StoreWords>();
+  Command command{.name = "doctor",
+                  .help = "Say whether a broker can run here, or whether all its data is there"};
+  command.usage = "ordo doctor [OPTIONS] [DIRECTORY]";
+  command.footer = kDoctorExamples;
+  command.options = {directory_option(*words, false),
+                     witness_option(*words),
+                     {.names = "--config",
+                      .type = "FILE",
+                      .help = "Settings of the broker, without DIRECTORY",
+                      .take = into(words->config),
+                      .is_file = true}};
+  command.check = [words]() -> Status {
+    if (words->directory.empty() && !words->witness.empty())
+      return Error{ErrorCode::invalid_argument, "--witness needs DIRECTORY"};
+    if (!words->directory.empty() && !words->config.empty())
+      return Error{ErrorCode::invalid_argument, "--config and DIRECTORY exclude each other"};
+    return {};
+  };
+  command.run = [words, run = std::move(run)] { return run(*words); };
+  return command;
 }
 
 Command repair_command(Run run) {
   auto words = std::make_shared<StoreWords>();
-  Command command =
-      store_command("repair", "Make damaged data of a broker usable again", words, std::move(run));
-  command.options.push_back({.names = "--accept-loss",
-                             .help = "Go on without what is missing",
-                             .take = into(words->accept_loss)});
+  Command command{.name = "repair", .help = "Make damaged data of a broker usable again"};
+  command.usage = "ordo repair [OPTIONS] DIRECTORY";
+  command.footer = kRepairExamples;
+  command.options = {directory_option(*words, true),
+                     witness_option(*words),
+                     {.names = "--accept-loss",
+                      .help = "Go on without what is missing",
+                      .take = into(words->accept_loss)}};
+  command.run = [words, run = std::move(run)] { return run(*words); };
   return command;
 }
 

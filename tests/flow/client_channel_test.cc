@@ -111,6 +111,7 @@ TEST_F(ChannelTest, BothSidesOfAStreamMayGoOnTalking) {
   Stream stream = channel_->open("/test.Echo/Chat");
   for (const char* word : {"one", "two", "three"}) {
     ASSERT_TRUE(stream.write(word));
+    ASSERT_TRUE(stream.flush(soon()));
     const auto event = stream.read(soon());
     ASSERT_TRUE(event) << event.error().message;
     EXPECT_EQ(event->message, word);

@@ -29,19 +29,27 @@ Result<std::vector<IncomingMessage>> PullStream::read(TimePoint deadline, int wa
     next_keep_alive_ = clock_.now() + kKeepAlive;
   }
   Result<grpc_client::Event> event = stream_.read(std::min(deadline, next_keep_alive_), wake_fd);
+  std::vector<IncomingMessage> messages;
+  while (event && event->message) {
+    if (Status taken = take(*event->message, messages); !taken) return taken.error();
+    event = stream_.read_ready();
+  }
+  // What ends the stream is told when all that came before it has been handed out.
+  if (!messages.empty()) return messages;
   if (!event) return event.error();
   if (event->is_end) return Error{ErrorCode::unavailable, "the server ended the stream"};
-  std::vector<IncomingMessage> messages;
-  if (!event->message) return messages;
+  return messages;
+}
+
+Status PullStream::take(const std::string& bytes, std::vector<IncomingMessage>& messages) {
   v1::StreamingPullResponse response;
-  if (!response.ParseFromString(*event->message))
+  if (!response.ParseFromString(bytes))
     return Error{ErrorCode::internal, "an answer of StreamingPull cannot be read"};
   is_ordered_ = response.subscription_properties().message_ordering_enabled();
   is_exactly_once_ = response.subscription_properties().exactly_once_delivery_enabled();
-  messages.reserve(static_cast<std::size_t>(response.received_messages_size()));
   for (v1::ReceivedMessage& received : *response.mutable_received_messages())
     messages.push_back(incoming(std::move(received)));
-  return messages;
+  return {};
 }
 
 }  // namespace ordo::pubsub_client

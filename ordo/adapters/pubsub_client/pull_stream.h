@@ -31,8 +31,9 @@ class PullStream {
   // REQUIRES: `client` outlives this.
   PullStream(Client& client, const std::string& subscription, const PullOptions& options);
 
-  // The next messages; none: by `deadline` there were none, or `wake_fd` is readable. Says to the
-  // server that somebody is here when it has heard nothing for a while.
+  // All messages that are there; waits for the first. None: by `deadline` there were none, or
+  // `wake_fd` is readable. Says to the server that somebody is here when it has heard nothing for a
+  // while.
   Result<std::vector<IncomingMessage>> read(TimePoint deadline, int wake_fd = -1);
 
   // Known from the first answer on.
@@ -41,6 +42,8 @@ class PullStream {
 
  private:
   static constexpr std::chrono::seconds kKeepAlive{30};
+
+  Status take(const std::string& response, std::vector<IncomingMessage>& messages);
 
   const Clock& clock_;
   grpc_client::Stream stream_;

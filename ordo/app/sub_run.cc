@@ -1,0 +1,388 @@
+#include "ordo/app/sub_run.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+
+#include "ordo/app/child_run.h"
+#include "ordo/app/message_text.h"
+#include "ordo/app/resource_text.h"
+#include "ordo/app/write_all.h"
+#include "ordo/core/check.h"
+#include "ordo/core/log.h"
+
+namespace ordo::app {
+namespace {
+
+using pubsub_client::IncomingMessage;
+
+constexpr std::size_t kHeldMax = 1'000;
+constexpr std::size_t kIdsMax = 1'000;  // In one request.
+constexpr std::chrono::milliseconds kBackoffMin{100};
+constexpr std::chrono::milliseconds kBackoffMax{5'000};
+
+UniqueFd blocked_signals(sigset_t& before) {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGINT, SIGTERM})
+    sigaddset(&watched, signal);
+  ::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for a valid signal.
+  ORDO_CHECK(::sigprocmask(SIG_BLOCK, &watched, &before) == 0);
+  return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+UniqueFd either_of(int first, int second) {
+  UniqueFd both(::epoll_create1(EPOLL_CLOEXEC));
+  ORDO_CHECK(both);
+  for (const int fd : {first, second}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ORDO_CHECK(::epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &event) == 0);
+  }
+  return both;
+}
+
+// The same key for messages that may not overtake each other; those without one are alone.
+std::string lane_key(const IncomingMessage& message) {
+  return message.key.empty() ? std::string(1, '\0') + message.ack_id : message.key;
+}
+
+std::uint64_t number_of(const std::string& id) {
+  std::uint64_t number = 0;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  return number;
+}
+
+}  // namespace
+
+SubRun::SubRun(const BrokerPlace& place, std::unique_ptr<pubsub_client::Client> client,
+               SubOptions options)
+    : place_(place),
+      client_(std::move(client)),
+      options_(std::move(options)),
+      clock_(client_->channel().clock()),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      signals_(blocked_signals(children_mask_)),
+      both_(either_of(wake_.get(), signals_.get())),
+      queue_(std::numeric_limits<std::uint32_t>::max()),
+      last_event_(clock_.now()),
+      next_extension_(clock_.now() + kExtendEvery) {
+  if (!options_.exec.empty()) {
+    hands_.emplace(MessageHands::Options{options_.exec, options_.subscription, options_.jobs,
+                                         options_.timeout},
+                   wake_.get(), children_mask_);
+  }
+}
+
+// More than can run, so that a hand that is free finds a key that is.
+std::int64_t SubRun::messages_max() const {
+  const std::size_t most = hands_ ? options_.jobs * 4 : kHeldMax;
+  const std::uint64_t wanted_now = options_.count.value_or(most);
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(most, wanted_now));
+}
+
+std::uint64_t SubRun::wanted() const {
+  if (is_ending_) return 0;
+  if (!options_.count) return std::numeric_limits<std::uint64_t>::max();
+  // What failed comes again; it counts all the same.
+  return *options_.count - std::min(*options_.count, begun_count_);
+}
+
+bool SubRun::is_busy() const {
+  return (hands_ && hands_->running() > 0) || queue_.item_count() > 0;
+}
+
+bool SubRun::is_over() const {
+  if (hands_ && hands_->running() > 0) return false;
+  const bool is_idle = options_.idle && !is_busy() && clock_.now() >= last_event_ + *options_.idle;
+  return wanted() == 0 || is_idle;
+}
+
+TimePoint SubRun::next_look() const {
+  if (!options_.idle || is_busy()) return next_extension_;
+  return std::min(next_extension_, last_event_ + *options_.idle);
+}
+
+void SubRun::open_stream() {
+  stream_.emplace(
+      *client_, options_.subscription,
+      pubsub_client::PullOptions{.messages_max = messages_max(), .ack_deadline = kLease});
+}
+
+Status SubRun::go() {
+  open_stream();
+  Status ended;
+  while (ended && !is_over())
+    ended = turn();
+  is_ending_ = true;
+  if (hands_) hands_->stop_signal().request();  // Nothing runs, unless the broker refused.
+  const Status wound_up = wind_up();
+  return ended ? wound_up : ended;
+}
+
+Status SubRun::turn() {
+  take_signals();
+  take_done();
+  start_turns();
+  write_printed();
+  Status told = settle();
+  if (told) told = extend_leases();
+  if (told && !is_over()) told = read_some();
+  if (told || told.error().code != ErrorCode::unavailable) return told;
+  return look_again(told.error());
+}
+
+void SubRun::take_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    ++signal_count_;
+    is_ending_ = true;
+    if (!hands_ || hands_->running() == 0) continue;
+    if (signal_count_ == 1) log_line("ordo: finishing what runs; once more to end it");
+    if (signal_count_ == 2) hands_->stop_signal().request();
+    if (signal_count_ > 2) hands_->stop_signal().force();
+  }
+}
+
+Status SubRun::read_some() {
+  if (wanted() == 0) return leave_stream();
+  Result<std::vector<IncomingMessage>> some = stream_->read(next_look(), both_.get());
+  if (!some) return some.error();
+  is_ordered_ = is_ordered_ || stream_->is_ordered();
+  for (IncomingMessage& message : *some)
+    take(std::move(message));
+  return {};
+}
+
+// Nothing more is wanted, and something still runs. The broker would take that back soon after its
+// stream has gone, if it had not been asked for more time.
+Status SubRun::leave_stream() {
+  if (stream_) {
+    next_extension_ = clock_.now();
+    if (Status extended = extend_leases(); !extended) return extended;
+    stream_.reset();
+  }
+  pollfd waited{both_.get(), POLLIN, 0};
+  ::poll(&waited, 1, poll_timeout(next_extension_, clock_.now()));
+  return {};
+}
+
+void SubRun::take(IncomingMessage&& message) {
+  last_event_ = clock_.now();
+  if (!message.key.empty() && is_void(message)) {
+    nacks_.push_back(std::move(message.ack_id));
+    return;
+  }
+  Item item{++number_, std::move(message)};
+  held_.emplace(item.number, item.message.ack_id);
+  const std::string key = lane_key(item.message);
+  ORDO_CHECK(queue_.push(key, std::move(item)) == Admission::admitted);
+}
+
+// Hands get what is ready; without them it is printed, here and now.
+void SubRun::start_turns() {
+  while (!hands_ || hands_->has_room() || wanted() == 0) {
+    const auto turn = queue_.take();
+    if (!turn) return;
+    if (!held_.contains(turn->item.number)) {  // Of a stream that was lost.
+      queue_.finish(turn->lane);
+      continue;
+    }
+    if (wanted() == 0) {
+      nacks_.push_back(turn->item.message.ack_id);
+      held_.erase(turn->item.number);
+      ++given_back_count_;
+      queue_.finish(turn->lane);
+      continue;
+    }
+    ++begun_count_;
+    if (hands_) {
+      hands_->start(turn->lane, turn->item.message);
+      continue;
+    }
+    print(turn->item);
+    queue_.finish(turn->lane);
+  }
+}
+
+void SubRun::print(const Item& item) {
+  using Form = SubOptions::Form;
+  const IncomingMessage& message = item.message;
+  printed_ += options_.form == Form::json   ? message_json(message)
+              : options_.form == Form::data ? message.data + "\n"
+                                            : message_line(message);
+  printed_numbers_.push_back(item.number);
+}
+
+// What was printed is acknowledged once it is out. When nobody takes it, that is the end, and all
+// of it is given back.
+void SubRun::write_printed() {
+  if (printed_numbers_.empty()) return;
+  const Status written = print_text(std::exchange(printed_, {}));
+  const std::vector<std::uint64_t> numbers = std::exchange(printed_numbers_, {});
+  if (!written) {
+    is_ending_ = true;
+    return;
+  }
+  done_count_ += numbers.size();
+  if (!options_.acks) return;
+  for (const std::uint64_t number : numbers) {
+    const auto held = held_.find(number);
+    if (held == held_.end()) continue;
+    acks_.push_back(std::move(held->second));
+    held_.erase(held);
+  }
+}
+
+void SubRun::take_done() {
+  std::uint64_t count = 0;
+  if (!hands_ || (::eventfd_read(wake_.get(), &count) != 0 && hands_->running() == 0)) return;
+  for (const MessageHands::Done& done : hands_->take_done()) {
+    const Item& item = *queue_.in_flight_item(done.lane);
+    const IncomingMessage& message = item.message;
+    const bool is_good = done.run.ending == Ending::succeeded;
+    // Lost meanwhile: the broker gives it out again, whatever is said now.
+    const bool is_held = held_.erase(item.number) > 0;
+    if (is_held) (is_good ? acks_ : nacks_).push_back(message.ack_id);
+    ++(is_good ? done_count_ : failed_count_);
+    write_all(STDERR_FILENO, done.run.err);
+    const Status printed = print_text(done.run.out);
+    if (!is_good && done.run.ending != Ending::cancelled) {
+      JobResult result;
+      result.ending = done.run.ending;
+      result.code = done.run.code;
+      result.message = done.run.message;
+      log_line("ordo: message " + message.id + " of key '" + message.key +
+               "' was not acknowledged: " + ending_text(result));
+    }
+    if (!is_good && is_ordered_ && !message.key.empty()) rewind(message.key, message);
+    queue_.finish(done.lane);
+    last_event_ = clock_.now();
+    if (!printed) is_ending_ = true;
+  }
+}
+
+// The broker takes back what it sent of the key behind the one that failed: they come again, after
+// it. One that has failed too often does not come again itself.
+void SubRun::rewind(const std::string& key, const IncomingMessage& failed) {
+  const std::uint64_t id = number_of(failed.id);
+  std::uint64_t last = id;
+  while (const std::optional<Item> item = queue_.drop_waiting(key)) {
+    last = std::max(last, number_of(item->message.id));
+    if (held_.erase(item->number) > 0) nacks_.push_back(item->message.ack_id);
+  }
+  const bool is_last_attempt = options_.attempts_max > 0 && failed.attempt >= options_.attempts_max;
+  if (last > id || !is_last_attempt) rewound_[key] = last;
+}
+
+// Sent before the broker knew that an earlier one of the key had failed. The first that is not
+// has an id that was seen before.
+bool SubRun::is_void(const IncomingMessage& message) {
+  const auto found = rewound_.find(message.key);
+  if (found == rewound_.end()) return false;
+  const std::uint64_t id = number_of(message.id);
+  if (id > found->second) {
+    found->second = id;
+    return true;
+  }
+  rewound_.erase(found);
+  return false;
+}
+
+// An exactly-once subscription refuses acks that come too late; that ends nothing.
+Status SubRun::tolerate(Status settled, const char* what) {
+  if (settled || settled.error().code != ErrorCode::invalid_argument) return settled;
+  log_line(std::string("ordo: some ") + what + " came too late: " + settled.error().message);
+  return {};
+}
+
+Status SubRun::settle() {
+  const auto say = [&](std::vector<std::string>& ids, const auto& call) -> Status {
+    while (!ids.empty()) {
+      const std::size_t count = std::min(ids.size(), kIdsMax);
+      const std::vector<std::string> some(ids.end() - static_cast<std::ptrdiff_t>(count),
+                                          ids.end());
+      if (Status said = call(some); !said) return said;
+      ids.resize(ids.size() - count);
+    }
+    return {};
+  };
+  if (Status acked = say(acks_,
+                         [&](const std::vector<std::string>& ids) {
+                           return tolerate(client_->acknowledge(options_.subscription, ids),
+                                           "acks");
+                         });
+      !acked) {
+    return acked;
+  }
+  return say(nacks_, [&](const std::vector<std::string>& ids) {
+    return tolerate(client_->modify_deadline(options_.subscription, ids, std::chrono::seconds(0)),
+                    "nacks");
+  });
+}
+
+Status SubRun::extend_leases() {
+  if (clock_.now() < next_extension_) return {};
+  next_extension_ = clock_.now() + kExtendEvery;
+  std::vector<std::string> ids;
+  for (const auto& [number, id] : held_) {
+    ids.push_back(id);
+    if (ids.size() < kIdsMax) continue;
+    if (Status said = tolerate(client_->modify_deadline(options_.subscription, ids, kLease),
+                               "lease extensions");
+        !said) {
+      return said;
+    }
+    ids.clear();
+  }
+  if (ids.empty()) return {};
+  return tolerate(client_->modify_deadline(options_.subscription, ids, kLease), "lease extensions");
+}
+
+// The broker has gone, and all leases with it. Returns when there is one again, or at the end.
+// The broker has gone, and all leases with it. Returns when there is one again, or at the end.
+Status SubRun::look_again(const Error& why) {
+  log_line("ordo: " + why.message + "; looking for it again");
+  is_lost_ = true;
+  stream_.reset();
+  held_.clear();
+  rewound_.clear();
+  acks_.clear();
+  nacks_.clear();
+  for (auto backoff = kBackoffMin; !is_over(); backoff = std::min(backoff * 2, kBackoffMax)) {
+    Result<std::unique_ptr<pubsub_client::Client>> again = connect_broker(place_);
+    if (again) {
+      client_ = std::move(*again);
+      is_lost_ = false;
+      last_event_ = clock_.now();
+      if (wanted() > 0) open_stream();
+      return {};
+    }
+    pollfd waited{both_.get(), POLLIN, 0};
+    ::poll(&waited, 1, static_cast<int>(backoff.count()));
+    take_signals();
+    take_done();
+    start_turns();  // Drops what came by the stream.
+  }
+  return {};
+}
+
+// Gives back all that is here; not to ourselves.
+Status SubRun::wind_up() {
+  if (is_lost_) return {};
+  stream_.reset();
+  for (const auto& [number, id] : held_)
+    nacks_.push_back(id);
+  given_back_count_ += held_.size();
+  held_.clear();
+  return settle();
+}
+
+}  // namespace ordo::app
