@@ -92,6 +92,7 @@ bool Call::send(std::vector<Slice> pieces) {
 
 void Call::finish(int code, std::string_view message, std::string_view details,
                   HeaderList trailers) {
+  if (details.size() > details_bytes_max_) details = {};
   post(final_part(code, message, details, std::move(trailers)));
 }
 

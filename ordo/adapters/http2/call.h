@@ -26,6 +26,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,9 +42,15 @@ class Call final : public Conversation {
  public:
   using Conversation::Conversation;
 
+  // Every client takes so much of the details of a status.
+  static constexpr std::size_t kDetailsBytesMin = 4'096;
+
   // When the client's patience ends; TimePoint::max() when it has not said. The front itself ends
   // the call then, with DEADLINE_EXCEEDED.
   TimePoint deadline() const { return deadline_; }
+  // What the client takes of the details of finish(), as it has said when it connected. With more
+  // than that it would not see the status at all.
+  std::size_t details_bytes_max() const { return details_bytes_max_; }
   // Binary metadata (`name` ends in -bin), decoded. Nothing: not there, or not base64.
   std::optional<std::string> binary_metadata(std::string_view name) const;
 
@@ -53,7 +60,8 @@ class Call final : public Conversation {
   // the client has gone.
   bool send(Slice message);
   bool send(std::vector<Slice> pieces);
-  // The end. `details` is a serialised google.rpc.Status, for grpc-status-details-bin.
+  // The end. `details` is a serialised google.rpc.Status, for grpc-status-details-bin; left out
+  // when the client does not take so much.
   void finish(int code, std::string_view message = {}, std::string_view details = {},
               HeaderList trailers = {});
   void finish(const Error& error) { finish(static_cast<int>(error.code), error.message); }
@@ -63,6 +71,7 @@ class Call final : public Conversation {
 
   // For the connection, before anybody else knows of the call.
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
+  void set_details_bytes_max(std::size_t bytes) { details_bytes_max_ = bytes; }
   void compress_replies() { is_gzip_ = true; }
 
  private:
@@ -70,6 +79,7 @@ class Call final : public Conversation {
   void begin(Part& part);
 
   TimePoint deadline_ = TimePoint::max();
+  std::size_t details_bytes_max_ = kDetailsBytesMin;
   bool is_gzip_ = false;                // The client compresses, so we do.
   std::atomic<bool> has_begun_{false};  // The head has been sent.
 };

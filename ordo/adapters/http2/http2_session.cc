@@ -28,6 +28,12 @@ constexpr std::size_t kAwakeBytes = std::size_t{24} * 1024;
 constexpr std::size_t kTableFactor = 3;
 // GOAWAY: nothing was served, and nothing is wrong.
 constexpr std::string_view kGoodbye("\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
+// The most that we send in the headers of an answer.
+constexpr std::size_t kHeaderBytesSentMax = std::size_t{1} << 20;
+// What a client takes of them that has not said. Those of Node take 65,535.
+constexpr std::size_t kHeaderBytesUnsaid = 60'000;
+// Of a status, beside its details.
+constexpr std::size_t kHeaderBytesOther = 2'048;
 
 std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
@@ -178,6 +184,7 @@ struct Http2Callbacks {
     nghttp2_option_set_no_recv_client_magic(options, 1);
     nghttp2_option_set_no_closed_streams(options, 1);
     nghttp2_option_set_max_outbound_ack(options, kAcksMax);
+    nghttp2_option_set_max_send_header_block_length(options, 2 * kHeaderBytesSentMax);
     nghttp2_option_set_max_continuations(options, limits.continuations_max);
     // The meter counts resets, under our time; the library would look at a clock of its own.
     nghttp2_option_set_stream_reset_rate_limit(options, kUnlimited, kUnlimited);
@@ -401,6 +408,17 @@ void Http2Session::expect_by(TimePoint deadline) {
 
 void Http2Session::consume(std::int32_t stream, std::size_t bytes) {
   nghttp2_session_consume_stream(library(), stream, bytes);
+}
+
+std::size_t Http2Session::details_bytes_max() {
+  constexpr std::uint32_t kUnsaid = 0xffff'ffff;
+  const std::uint32_t said =
+      nghttp2_session_get_remote_settings(library(), NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE);
+  const std::size_t bytes =
+      said == kUnsaid ? kHeaderBytesUnsaid : std::min<std::size_t>(said, kHeaderBytesSentMax);
+  // As base64 three bytes become four.
+  const std::size_t details = (bytes - std::min(bytes, kHeaderBytesOther)) / 4 * 3;
+  return std::max(details, Call::kDetailsBytesMin);
 }
 
 // A notice first, and the last GOAWAY when the client has seen it: what it sent in between counts.

@@ -61,6 +61,8 @@ class Http2Session final : public Session {
   std::size_t& kept_bytes() { return kept_bytes_; }
   const std::shared_ptr<OutputAccount>& account() const { return account_; }
   TimePoint now() const { return now_; }
+  // What the client takes of a status's details, before they are written as text.
+  std::size_t details_bytes_max();
   void expect_by(TimePoint deadline);
   // So many bytes of a stream were taken; the client may send as many more.
   void consume(std::int32_t stream, std::size_t bytes);

@@ -117,6 +117,7 @@ void Http2Stream::begin_call(std::string_view content_type) {
   if (head_.method != "POST") return refuse(405, "the method of a gRPC call is POST\n");
   is_grpc_ = true;
   call_ = std::make_shared<Call>(std::move(head_), context.mailbox, session_.account());
+  call_->set_details_bytes_max(session_.details_bytes_max());
   call_->attach(this);
   if (session_.account()->is_full()) return fail(ErrorCode::unavailable, kTooMuchUnread);
   if (header_bytes_ > context.limits.header_bytes_max) {

@@ -12,7 +12,9 @@
 // Cost:    the pieces are not copied on their way to a gRPC call.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -41,6 +43,9 @@ class Answer {
   // `details` is a serialised google.rpc.Status, or empty.
   virtual void fail(const Error& error, std::string_view details) = 0;
   void fail(const Error& error) { fail(error, {}); }
+
+  // More details than this do not reach the client.
+  virtual std::size_t details_bytes_max() const { return std::numeric_limits<std::size_t>::max(); }
 
   // The client has gone: nobody will see the answer.
   virtual bool is_cancelled() const = 0;

@@ -8,14 +8,18 @@
 #include <gtest/gtest.h>
 
 #include "ordo/adapters/http2/grpc_text.h"
+#include "ordo/adapters/pubsub_wire/settle.h"
 #include "tests/support/wire_rig.h"
 
 namespace ordo::pubsub_wire {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::IsEmpty;
+using testing::Le;
 using testing::SizeIs;
 using testing_support::CallLine;
 using testing_support::kInvalidArgument;
@@ -248,6 +252,38 @@ TEST(SettleTest, ExactlyOnceNamesTheIdsThatDidNotCountAndTakesTheOthers) {
   const auto modified = rig.modify({stale}, 10);
   EXPECT_EQ(modified.code, kInvalidArgument);
   EXPECT_EQ(info_of(modified.details).metadata_size(), 1);
+}
+
+TEST(SettleTest, NoMoreIdsAreNamedThanTheClientTakes) {
+  WireRig rig;
+  v1::Subscription settings;
+  settings.set_enable_exactly_once_delivery(true);
+  rig.create(settings);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2'500; ++i)
+    ids.push_back("this-is-none-of-ours-" + std::to_string(i));
+
+  const auto answer = rig.ack(ids);
+  EXPECT_EQ(answer.code, kInvalidArgument);
+  const google::rpc::ErrorInfo info = info_of(answer.details);
+  EXPECT_EQ(info.reason(), "EXACTLY_ONCE_ACKID_FAILURE");
+  EXPECT_THAT(info.metadata(), SizeIs(AllOf(Ge(30u), Le(80u))));
+}
+
+TEST(SettleTest, IdsThatMayBeTriedAgainAreNamedFirst) {
+  FailedIds failed;
+  for (int i = 0; i < 100; ++i)
+    failed.permanent.push_back("expired-" + std::to_string(i));
+  failed.transient.emplace_back("again");
+
+  google::rpc::Status status;
+  const std::string details = details_of(failed, 1'000);
+  EXPECT_LE(details.size(), 1'000u);
+  ASSERT_TRUE(status.ParseFromString(details));
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(status.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.metadata().count("again"), 1u);
+  EXPECT_THAT(info.metadata(), SizeIs(AllOf(Ge(2u), Le(20u))));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ class GrpcAnswer final : public Answer {
   void fail(const Error& error, std::string_view details) override {
     call_->finish(static_cast<int>(error.code), error.message, details);
   }
+  std::size_t details_bytes_max() const override { return call_->details_bytes_max(); }
   bool is_cancelled() const override { return call_->is_cancelled(); }
   void on_cancelled(std::function<void()> function) override { function_ = std::move(function); }
   TimePoint deadline() const override { return call_->deadline(); }

@@ -1,6 +1,7 @@
 // Acknowledge and ModifyAckDeadline.
 #include "ordo/adapters/pubsub_wire/settle.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -52,15 +53,24 @@ Error error_of(const FailedIds& failed) {
           "acknowledgement ids have expired or the acknowledgement ids were malformed."};
 }
 
-std::string details_of(const FailedIds& failed) {
+std::string details_of(const FailedIds& failed, std::size_t bytes_max) {
+  constexpr std::size_t kOtherBytes = 512;  // The status around the ids.
+  constexpr std::size_t kEntryBytes = 16;   // Around an id and what became of it.
+  std::size_t room = bytes_max - std::min(bytes_max, kOtherBytes);
   const Error error = error_of(failed);
   google::rpc::ErrorInfo info;
   info.set_reason("EXACTLY_ONCE_ACKID_FAILURE");
   info.set_domain("pubsub.googleapis.com");
-  for (const std::string& id : failed.permanent)
-    (*info.mutable_metadata())[id] = "PERMANENT_FAILURE_INVALID_ACK_ID";
-  for (const std::string& id : failed.transient)
-    (*info.mutable_metadata())[id] = "TRANSIENT_FAILURE_SERVICE_UNAVAILABLE";
+  const auto name = [&](const std::vector<std::string>& ids, std::string_view fate) {
+    for (const std::string& id : ids) {
+      const std::size_t bytes = id.size() + fate.size() + kEntryBytes;
+      if (bytes > room) return;
+      room -= bytes;
+      (*info.mutable_metadata())[id] = fate;
+    }
+  };
+  name(failed.transient, "TRANSIENT_FAILURE_SERVICE_UNAVAILABLE");
+  name(failed.permanent, "PERMANENT_FAILURE_INVALID_ACK_ID");
   google::rpc::Status status;
   status.set_code(static_cast<std::int32_t>(error.code));
   status.set_message(error.message);
@@ -85,7 +95,7 @@ struct Settling {
       if (outcomes[i] == SettleOutcome::not_now) is_stored = false;
     }
     if (!failed.empty()) {
-      return answer->fail(error_of(failed), details_of(failed));
+      return answer->fail(error_of(failed), details_of(failed, answer->details_bytes_max()));
     }
     if (!is_stored)
       return answer->fail({ErrorCode::unavailable, "The acknowledgement could not be stored."});

@@ -6,6 +6,7 @@
 // Threads: pure functions.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,9 @@ struct FailedIds {
 
 // The status of a call with failed ids.
 Error error_of(const FailedIds& failed);
-// Its details: a serialised google.rpc.Status with an ErrorInfo.
-std::string details_of(const FailedIds& failed);
+// Its details: a serialised google.rpc.Status with an ErrorInfo, of at most `bytes_max` bytes. When
+// not all ids have room, those that may be tried again come first; clients take the others for
+// failed, since the call has.
+std::string details_of(const FailedIds& failed, std::size_t bytes_max);
 
 }  // namespace ordo::pubsub_wire

@@ -280,6 +280,18 @@ test('exactly once: an ack id that expired is refused, by name', options, async 
   await client.acknowledge({subscription: subscription.name, ackIds: [again.ackId]});
 });
 
+test('exactly once: thousands of ids that are none are refused in one answer', options, async () => {
+  const {subscription} = await pair({enableExactlyOnceDelivery: true});
+  const client = subscriberClient();
+  const ackIds = Array.from({length: 2500}, (_, index) => `${'not-an-ack-id-of-this-server'.repeat(2)}-${index}`);
+  await assert.rejects(client.acknowledge({subscription: subscription.name, ackIds}), error => {
+    assert.equal(error.code, kInvalidArgument);
+    assert.equal(error.reason, 'EXACTLY_ONCE_ACKID_FAILURE');
+    assert.ok(Object.keys(error.errorInfoMetadata).length >= 300);
+    return true;
+  });
+});
+
 test('exactly once: each is acknowledged once, with an answer', options, async () => {
   const {topic, subscription} = await pair({enableExactlyOnceDelivery: true});
   const got = [];
