@@ -4,6 +4,7 @@
 
 #include "ordo/app/broker_examples.h"
 #include "ordo/app/command_examples.h"
+#include "ordo/app/operator_examples.h"
 
 namespace ordo::app {
 
@@ -18,14 +19,18 @@ CommandTable all_commands() {
       {"subscriptions", "The same of subscriptions", kSubscriptionsExamples},
       {"config", "What is set, and where that came from", kConfigExamples},
       {"snapshots", "Keep where a subscription is, to come back to it", kSnapshotsExamples},
+      {"key", "Pause, resume, skip or dead-letter one key", kKeyExamples},
   };
   add({serve_command()});
   add(topics_commands());
   add(subscriptions_commands());
   add({pub_command(), sub_command(), seek_command()});
   add(snapshots_commands());
+  add({keys_command()});
+  add(key_commands());
+  add({peek_command(), tail_command(), redrive_command()});
   add({map_command(), gateway_command(), gateway_client_command(), doctor_command(),
-       repair_command(), config_command()});
+       repair_command(), config_command(), demo_command(), bench_command()});
   add({completion_command(table)});
   return table;
 }

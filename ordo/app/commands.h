@@ -35,6 +35,15 @@ Command sub_command();
 
 Command config_command();  // config show
 
+// What operators look at and do; and what there is to look at.
+Command keys_command();
+std::vector<Command> key_commands();
+Command peek_command();
+Command tail_command();
+Command redrive_command();
+Command demo_command();
+Command bench_command();
+
 // Prints a script made from `others` and itself.
 Command completion_command(const CommandTable& others);
 

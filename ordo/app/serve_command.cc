@@ -127,6 +127,9 @@ class Run {
     text += "  Data       " + std::string(is_relative ? "./" : "") + printable(options_.data) +
             "  (" + counted(stats.topics, "topic") + ", " +
             counted(stats.store.messages, "message") + ")\n";
+    const bool is_usual = at == "127.0.0.1:8085";
+    text += "  Try        ordo demo" + (is_usual ? std::string(10, ' ') : " --host " + at + "  ") +
+            " publishes ordered traffic with a few bad keys, so there is something to look at\n";
     text += "  Stop       Ctrl-C drains\n";
     write_all(STDOUT_FILENO, text);
   }

@@ -185,11 +185,12 @@ void add_blocked(std::string& page, const StatusFacts& facts) {
   end_table(page, facts.blocked.size(), StatusFacts::kBlockedMax);
 }
 
-// The keys of one subscription that wait; keys that only wait for an ack are not stuck yet.
+// The keys of one subscription that do not go on. One that only waits for an ack is not stuck yet.
 void add_blocked_of(Broker& broker, const SubscriptionFacts& subscription, TimePoint now,
                     std::vector<BlockedFacts>& blocked) {
   if (subscription.stats.lanes == 0 && subscription.stats.parked_lanes == 0) return;
-  auto keys = broker.blocked_keys(subscription.config.name, StatusFacts::kBlockedMax);
+  auto keys = broker.list_keys(subscription.config.name,
+                               {.count_max = StatusFacts::kBlockedMax, .stuck_only = true});
   if (!keys) return;
   for (broker::KeyFacts& key : *keys) {
     const nanoseconds time = now - key.blocked_since;

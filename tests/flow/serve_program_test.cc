@@ -87,7 +87,7 @@ class ServeProgram {
   }
 
   std::uint16_t port() const { return port_; }
-  const std::array<std::string, 5>& banner() const { return banner_; }
+  const std::array<std::string, 6>& banner() const { return banner_; }
   Program& program() { return program_; }
 
   Finished stop() {
@@ -103,7 +103,7 @@ class ServeProgram {
   }
 
   Program program_;
-  std::array<std::string, 5> banner_;
+  std::array<std::string, 6> banner_;
   std::uint16_t port_ = 0;
 };
 
@@ -115,7 +115,8 @@ TEST(ServeProgramTest, SaysWhereEverythingIs) {
   EXPECT_EQ(serve.banner()[1], "  Pub/Sub    " + at + "      export PUBSUB_EMULATOR_HOST=" + at);
   EXPECT_EQ(serve.banner()[2], "  Status     http://" + at + "/");
   EXPECT_EQ(serve.banner()[3], "  Data       " + folder.file("data") + "  (0 topics, 0 messages)");
-  EXPECT_EQ(serve.banner()[4], "  Stop       Ctrl-C drains");
+  EXPECT_THAT(serve.banner()[4], StartsWith("  Try        ordo demo --host " + at + " "));
+  EXPECT_EQ(serve.banner()[5], "  Stop       Ctrl-C drains");
   const Finished end = serve.stop();
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("ordo: stopping"));
