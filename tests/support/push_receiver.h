@@ -37,12 +37,17 @@ namespace ordo::testing_support {
 inline std::string from_base64(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::array<int, 256> values{};
+  values.fill(-1);
+  for (std::size_t i = 0; i < kDigits.size(); ++i)
+    values[static_cast<unsigned char>(kDigits[i])] = static_cast<int>(i);
   std::string bytes;
+  bytes.reserve(text.size());
   std::uint32_t group = 0;
   int bits = 0;
   for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) break;
+    const int digit = values[static_cast<unsigned char>(c)];
+    if (digit < 0) break;
     group = group << 6 | static_cast<std::uint32_t>(digit);
     bits += 6;
     if (bits < 8) continue;
