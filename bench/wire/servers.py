@@ -8,6 +8,7 @@ What a server writes goes to `log` in its folder. Only processes that were start
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -136,12 +137,12 @@ class Server:
             self.prepare()
         self.port = free_port()
         begin = time.monotonic()
-        with open(os.path.join(self.folder, "log"), "ab") as log:
+        with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env=self.environment())
         while not self.is_ready():
             if self.process.poll() is not None:
-                raise Unready(f"{self.command()[0]} ended: {self.last_words()}")
+                raise Unready(f"{self.command()[0]} ended: {self.said()[-300:].strip()}")
             if time.monotonic() - begin > READY_S:
                 self.kill()
                 raise Unready(f"{self.command()[0]} is not ready after {READY_S} s")
@@ -149,9 +150,15 @@ class Server:
         self.start_s = time.monotonic() - begin
         return self
 
-    def last_words(self):
+    def said(self):
+        """What it has written since it was started."""
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as log:
-            return log.read()[-300:].strip()
+            return log.read()
+
+    def told_port(self):
+        """Of a server that takes a free port itself, and says which; 0 until then."""
+        told = re.search(r"127\.0\.0\.1:(\d+)\s", self.said())
+        return int(told[1]) if told else 0
 
     def stop(self):
         if self.process is None or self.process.poll() is not None:
@@ -185,11 +192,12 @@ class Ordo(Server):
         self.program = program
 
     def command(self):
-        return [self.program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data",
+        return [self.program, "serve", "--listen", "127.0.0.1:0", "--data",
                 os.path.join(self.folder, "data")]
 
     def is_ready(self):
-        return has_page(self.port, "/readyz")
+        self.port = self.told_port()
+        return self.port != 0 and has_page(self.port, "/readyz")
 
 
 class Shell(Server):
@@ -205,14 +213,9 @@ class Shell(Server):
             return [self.program, "broker", os.path.join(self.folder, "file")]
         return [self.program, "echo", self.form]
 
-    # It takes a free port itself, and says which.
     def is_ready(self):
-        with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as log:
-            said = log.read().rpartition("listening 127.0.0.1:")[2].strip()
-        if not said.isdigit():
-            return False
-        self.port = int(said)
-        return accepts(self.port)
+        self.port = self.told_port()
+        return self.port != 0 and accepts(self.port)
 
 
 class Redis(Server):
