@@ -41,6 +41,7 @@ BrokerOptions broker_options(const ServeOptions& options, ServeState& state) {
   BrokerOptions broker;
   broker.threads = options.threads;
   broker.memory_max = options.memory_max;
+  broker.partitions_max = options.partitions_max;
   broker.ack_deadline_min = options.min_ack_deadline;
   broker.ordered_window = static_cast<std::uint32_t>(options.ordered_window);
   broker.on_error = [&state](const Error& error) {

@@ -17,6 +17,7 @@ const std::vector<SettingRule>& serve_rules() {
        {"commit", "interval", "os"}},
       {"fsync_interval", "D", "50ms", "How soon, with --fsync interval"},
       {"memory", "SIZE", "2GiB", "What messages and positions may take in memory"},
+      {"max_partitions", "N", "256", "Of all topics, 4 for each; more have less memory each"},
       {"threads", "N", "2", "Threads that run partitions"},
       {"io_threads", "N", "1", "Threads that read and write sockets"},
       {"max_connections", "N", "10000", "Clients at the same time; more are refused"},
@@ -53,6 +54,7 @@ Result<ServeOptions> serve_options(const Settings& settings) {
     reader.refuse("memory", "is less than 16MiB");
   reader.count("threads", {1, 64}, options.threads);
   reader.count("io_threads", {1, 64}, options.io_threads);
+  reader.count("max_partitions", {1, 4096}, options.partitions_max);
   reader.count("max_connections", {1, 1'000'000}, options.connections_max);
   reader.time_or_zero("notice", options.notice);
   reader.time("drain", options.drain);

@@ -27,6 +27,7 @@ struct ServeOptions {
   store_rocksdb::SyncPolicy fsync = store_rocksdb::SyncPolicy::commit;
   std::chrono::nanoseconds fsync_interval = std::chrono::milliseconds(50);
   std::size_t memory_max = std::size_t{2} << 30;
+  std::size_t partitions_max = 256;  // Over all topics; a topic has 4 unless it says otherwise.
   std::size_t threads = 2;
   std::size_t io_threads = 1;
   std::size_t connections_max = 10'000;

@@ -46,6 +46,7 @@ TEST(ServeOptionsTest, TheDefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(options->fsync, plain.fsync);
   EXPECT_EQ(options->fsync_interval, plain.fsync_interval);
   EXPECT_EQ(options->memory_max, plain.memory_max);
+  EXPECT_EQ(options->partitions_max, plain.partitions_max);
   EXPECT_EQ(options->threads, plain.threads);
   EXPECT_EQ(options->io_threads, plain.io_threads);
   EXPECT_EQ(options->connections_max, plain.connections_max);
@@ -69,6 +70,8 @@ TEST(ServeOptionsTest, FlagsSetThem) {
                                                    "5ms",
                                                    "--memory",
                                                    "64MiB",
+                                                   "--max-partitions",
+                                                   "4096",
                                                    "--threads",
                                                    "3",
                                                    "--io-threads",
@@ -89,6 +92,7 @@ TEST(ServeOptionsTest, FlagsSetThem) {
   EXPECT_EQ(options->fsync, store_rocksdb::SyncPolicy::interval);
   EXPECT_EQ(options->fsync_interval, std::chrono::milliseconds(5));
   EXPECT_EQ(options->memory_max, std::size_t{64} << 20);
+  EXPECT_EQ(options->partitions_max, 4096U);
   EXPECT_EQ(options->threads, 3U);
   EXPECT_EQ(options->io_threads, 2U);
   EXPECT_EQ(options->connections_max, 7U);
