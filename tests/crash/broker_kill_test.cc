@@ -144,7 +144,8 @@ class Report {
 
   // Its key goes on as soon as it is dead-lettered: at its last failure, seen from outside. If the
   // process is killed between a delivery and its line, the next start counts what nobody wrote
-  // down. The checker allows for that behind the first crash; before it, the death is at that start.
+  // down. The checker allows for that behind the first crash; before it, the death is at the next
+  // start.
   std::int64_t time_of_death(const std::string& uid) {
     const std::int64_t last = last_time_[uid];
     const auto second = starts_.empty() ? starts_.end() : std::next(starts_.begin());

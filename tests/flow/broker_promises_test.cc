@@ -15,8 +15,8 @@ namespace ordo {
 namespace {
 
 using namespace std::chrono_literals;
-using broker::KeyFacts;
 using broker::BlockReason;
+using broker::KeyFacts;
 using broker::OperateKey;
 using broker::SettleOutcome;
 using broker::SubscriptionConfig;

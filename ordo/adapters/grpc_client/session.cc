@@ -42,6 +42,7 @@ struct SessionCalls {
     return found == session.streams_.end() ? nullptr : found->second.get();
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static int on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
                        std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                        std::uint8_t, void* user_data) {
@@ -51,6 +52,7 @@ struct SessionCalls {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static int on_data(nghttp2_session* library, std::uint8_t, std::int32_t id,
                      const std::uint8_t* data, std::size_t size, void* user_data) {
     nghttp2_session_consume_connection(library, size);
@@ -80,6 +82,7 @@ struct SessionCalls {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): as the library calls it.
   static ssize_t read_source(nghttp2_session*, std::int32_t, std::uint8_t* buffer, std::size_t size,
                              std::uint32_t* flags, nghttp2_data_source* source, void*) {
     auto& stream = *static_cast<StreamState*>(source->ptr);

@@ -233,7 +233,7 @@ PostConnection::PostConnection(asio::io_context& context, const PostLimits& limi
                                std::string host, std::uint16_t port)
     : wire_(std::make_shared<Wire>(context, limits, std::move(host), port)) {}
 
-// NOLINTNEXTLINE(bugprone-exception-escape): a timer or a look-up that cannot be cancelled is a bug.
+// NOLINTNEXTLINE(bugprone-exception-escape): what cannot be cancelled is a bug of ours.
 PostConnection::~PostConnection() {
   wire_->drop();
 }
