@@ -1,5 +1,6 @@
 // ordo bench: a quick look at what this machine does.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -29,7 +30,7 @@ constexpr std::pair<const char*, double> kQuantiles[] = {
 
 // With commas: 1,234,567.
 std::string number_text(double value) {
-  const std::string digits = std::to_string(static_cast<std::uint64_t>(value + 0.5));
+  const std::string digits = std::to_string(std::llround(value));
   std::string text;
   for (std::size_t at = 0; at < digits.size(); ++at) {
     if (at > 0 && (digits.size() - at) % 3 == 0) text += ',';

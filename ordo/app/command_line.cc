@@ -188,7 +188,9 @@ class Reading {
 // A list of commands with a line for each: the help of the program, or of a group.
 std::string listed(CLI::App& app, const CommandTable& table, const std::string& group) {
   for (const std::string& word : group.empty() ? table.first_words() : table.verbs(group)) {
-    const std::string name = group.empty() ? word : group + " " + word;
+    std::string name = group;
+    if (!group.empty()) name += ' ';
+    name += word;
     const Command* command = table.command(name);
     app.add_subcommand(word, command != nullptr ? command->help : table.group(word)->help);
   }

@@ -57,10 +57,12 @@ Command completion_command(const CommandTable& others) {
                       .choices = {"bash", "zsh"},
                       .is_required = true}};
   std::vector<CompletionCommand> commands;
+  commands.reserve(others.commands.size() + 1);
   for (const Command& other : others.commands)
     commands.push_back(described(other));
   commands.push_back(described(command));
   std::vector<CompletionGroup> groups;
+  groups.reserve(others.groups.size());
   for (const CommandGroup& group : others.groups)
     groups.push_back({group.name, group.help, others.verbs(group.name)});
   command.run = [shell, commands = std::move(commands), groups = std::move(groups)] {

@@ -72,7 +72,7 @@ Status demonstrate(BrokerSeat& seat, const Typed& typed) {
   const auto show = [&](const DemoCounts& counts) {
     if (is_terminal) (void)print_text("\r  " + counts_text(counts, false) + "  ");
   };
-  const Status ran = demo.run(
+  Status ran = demo.run(
       interrupt.fd(), [&] { return interrupt.is_raised(); }, show);
   std::string end = is_terminal ? "\n" : "";
   if (!is_terminal) end += counts_text(demo.counts(), seat.json) + "\n";

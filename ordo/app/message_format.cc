@@ -47,8 +47,8 @@ void append_field(std::string& object, std::string_view name, std::string_view j
 std::string rough_time(std::chrono::nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   if (seconds < 120) return std::to_string(std::max<long>(seconds, 0)) + " s";
-  if (seconds < 2 * 3'600) return std::to_string(seconds / 60) + " min";
-  if (seconds < 2 * 86'400) return std::to_string(seconds / 3'600) + " h";
+  if (seconds < 7'200) return std::to_string(seconds / 60) + " min";
+  if (seconds < 172'800) return std::to_string(seconds / 3'600) + " h";
   return std::to_string(seconds / 86'400) + " d";
 }
 

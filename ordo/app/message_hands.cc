@@ -16,7 +16,7 @@ MessageHands::MessageHands(Options options, int wake_fd, const sigset_t& childre
       wake_fd_(wake_fd),
       spawner_(children_mask),
       work_({.items_max = options_.jobs}),
-      workers_("ordo-hand", [this](std::size_t, std::stop_token) { work(); }) {
+      workers_("ordo-hand", [this](std::size_t, const std::stop_token&) { work(); }) {
   workers_.grow(options_.jobs);
 }
 

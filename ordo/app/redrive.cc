@@ -76,6 +76,19 @@ bool Redrive::is_wanted(const IncomingMessage& message) const {
   return number_of(message.id) <= last_id_;
 }
 
+// The others are put to those that are held.
+Redrive::Messages Redrive::take_wanted(Messages& some, std::vector<std::string>& held) const {
+  Messages wanted;
+  for (IncomingMessage& message : some) {
+    if (is_wanted(message)) {
+      wanted.push_back(std::move(message));
+    } else {
+      held.push_back(std::move(message.ack_id));
+    }
+  }
+  return wanted;
+}
+
 Result<std::string> Redrive::target_of(const IncomingMessage& message) {
   if (!options_.to.empty()) return options_.to;
   const std::string origin = origin_of(message);
@@ -176,14 +189,7 @@ Status Redrive::run(int wake_fd, const std::function<bool()>& stops) {
         outcome = some.error();
         break;
       }
-      Messages wanted;
-      for (IncomingMessage& message : *some) {
-        if (is_wanted(message)) {
-          wanted.push_back(std::move(message));
-        } else {
-          held.push_back(std::move(message.ack_id));
-        }
-      }
+      const Messages wanted = take_wanted(*some, held);
       if (!wanted.empty()) patience_ends = clock.now() + options_.patience;
       outcome = put_back(wanted);
       if (!outcome || stops() || held.size() >= static_cast<std::size_t>(kHeldMax)) break;

@@ -67,6 +67,7 @@ class Redrive {
 
   Status check_order();
   bool is_wanted(const pubsub_client::IncomingMessage& message) const;
+  Messages take_wanted(Messages& some, std::vector<std::string>& held) const;
   Result<std::string> target_of(const pubsub_client::IncomingMessage& message);
   Status put_back(const Messages& messages);
   void give_back(const std::vector<std::string>& ack_ids);
