@@ -50,7 +50,7 @@ void HotKeys::take_sample(std::uint32_t hash, std::string_view key, TimePoint no
     }
     if (least == nullptr || place.count < least->count) least = &place;
   }
-  if (places_.size() < kPlaces) {
+  if (least == nullptr || places_.size() < kPlaces) {
     places_.push_back({hash, 1, 0, std::string(key)});
     return;
   }
