@@ -57,7 +57,7 @@ class KeyList : public std::enable_shared_from_this<KeyList> {
     list.order = options_.order;
     list.stuck_only = options_.stuck_only;
     list.from = from;
-    Posted posted{std::move(list)};
+    Posted posted{list};
     posted.on_answer = [self = shared_from_this(), host](Effect&& effect) {
       self->take(host, std::get<KeysReply>(std::move(effect)));
     };
@@ -128,20 +128,19 @@ std::optional<Places> places_of(std::string_view token, std::size_t count) {
 class PeekRun : public std::enable_shared_from_this<PeekRun> {
  public:
   PeekRun(Hosts hosts, CursorNumber subscription, bool is_ordered, PeekOptions options,
-          Places places, OnPeeked on_peeked)
+          OnPeeked on_peeked)
       : hosts_(std::move(hosts)),
         subscription_(subscription),
         is_ordered_(is_ordered),
         options_(std::move(options)),
         on_peeked_(std::move(on_peeked)),
-        parts_(hosts_.size()) {
-    for (std::size_t index = 0; index < parts_.size(); ++index)
-      parts_[index].next = places[index];
-  }
+        parts_(hosts_.size()) {}
 
-  void start() {
+  // Once. `places` has one for each host.
+  void start(const Places& places) {
     std::vector<std::size_t> asked;
     for (std::size_t index = 0; index < parts_.size(); ++index) {
+      parts_[index].next = places[index];
       if (parts_[index].next) asked.push_back(index);
     }
     left_ = asked.size();
@@ -274,9 +273,8 @@ Status peek(const Hosts& hosts, CursorNumber subscription, bool is_ordered,
       if (index != one) (*places)[index].reset();
     }
   }
-  std::make_shared<PeekRun>(hosts, subscription, is_ordered, options, std::move(*places),
-                            std::move(on_peeked))
-      ->start();
+  std::make_shared<PeekRun>(hosts, subscription, is_ordered, options, std::move(on_peeked))
+      ->start(*places);
   return {};
 }
 

@@ -103,7 +103,14 @@ int run(std::size_t io_threads, std::chrono::seconds timeout) {
   options.io_threads = io_threads;
   options.limits.handshake_timeout = timeout;
   options.limits.write_timeout = timeout;
-  Server server(options, routes_with(loop));
+  Routes routes = routes_with(loop);
+  const Server* serving = nullptr;
+  routes.plain("/failed", [&serving](const ExchangePtr& exchange) {
+    const std::uint64_t failed = serving->stats().accepts_failed;
+    exchange->respond({.body = Slice::of("failed " + std::to_string(failed) + "!")});
+  });
+  Server server(options, std::move(routes));
+  serving = &server;
   if (Status started = server.start(); !started) {
     std::fprintf(stderr, "%s\n", started.error().message.c_str());
     return 1;

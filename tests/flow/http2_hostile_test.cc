@@ -286,6 +286,10 @@ TEST(Http2Hostile, OutOfDescriptorsAndBack) {
     EXPECT_NE(sockets.front().read(), "");
     EXPECT_TRUE(first.send("GET /hello HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     EXPECT_NE(first.read_until("hello\n"), "");
+    EXPECT_TRUE(eventually([&] {
+      first.send("GET /failed HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      return first.read_until("!").find("failed 0!") == std::string::npos;
+    }));
     end = system_clock().now();
   }
   EXPECT_TRUE(is_served(echo.port()));
