@@ -164,7 +164,10 @@ std::optional<ServerEnd> ServerChild::on_silence() {
   const TimePoint now = settings_.clock->now();
   if (now < silence_) return std::nullopt;
   silence_ = now + settings_.flush_wait;
-  if (!suspected_ && waits_for_input()) {
+  // What it said before it began to wait may have come after our look.
+  int unread = 0;
+  if (!suspected_ && waits_for_input() && ::ioctl(out_.get(), FIONREAD, &unread) == 0 &&
+      unread == 0) {
     suspected_ = true;
     in_.reset();
   }
