@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ordo/app/message_format.h"
 #include "ordo/core/clock.h"
 #include "ordo/core/log.h"
 
@@ -36,15 +37,6 @@ std::string_view reason_text(broker::BlockReason reason) {
       return "nothing waits";
   }
   return "";
-}
-
-// Rough, for people: 90 s, 12 min, 3 h, 5 d.
-std::string time_text(nanoseconds time) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
-  if (seconds < 120) return std::to_string(std::max<long>(seconds, 0)) + " s";
-  if (seconds < 7'200) return std::to_string(seconds / 60) + " min";
-  if (seconds < 172'800) return std::to_string(seconds / 3'600) + " h";
-  return std::to_string(seconds / 86'400) + " d";
 }
 
 // With one digit behind the point: 1.5 MiB, 212.0 GiB.
@@ -106,7 +98,7 @@ void add_head(std::string& page, const StatusFacts& facts) {
   page.append("<title>Ordo</title><link rel=\"stylesheet\" href=\"").append(kStylePath);
   page.append("\"></head>\n<body><h1>Ordo <small>").append(html_text(facts.version));
   page.append("</small></h1>\n<p>").append(html_text(facts.phase)).append(", up ");
-  page.append(time_text(facts.up)).append("</p>\n");
+  page.append(rough_time(facts.up)).append("</p>\n");
   const BrokerStats& stats = facts.broker;
   for (const std::string& failure : {stats.failure, stats.store.failure}) {
     if (failure.empty()) continue;
@@ -160,7 +152,7 @@ void add_subscriptions(std::string& page, const StatusFacts& facts) {
     row.words(subscription.config.enable_message_ordering ? "by key" : "none");
     row.number(backlog_of(stats));
     row.number(stats.leased);
-    row.number(oldest ? time_text(*oldest) : "");
+    row.number(oldest ? rough_time(*oldest) : "");
     row.number(stats.lanes);
     row.number(stats.parked_lanes);
     row.number(stats.acked);
@@ -176,7 +168,7 @@ void add_blocked(std::string& page, const StatusFacts& facts) {
     Row row(page);
     row.name(blocked.subscription);
     row.name(blocked.key.key);
-    row.number(time_text(blocked.blocked));
+    row.number(rough_time(blocked.blocked));
     row.number(blocked.key.waiting);
     row.number(blocked.key.attempts);
     row.words(reason_text(blocked.key.reason));
