@@ -69,10 +69,12 @@ void compare(std::string_view bytes, Read read) {
   Theirs theirs;
   if (!theirs.ParseFromString(std::string(bytes))) return;
   ORDO_CHECK(!ours || is_same(*ours, theirs));
+#if !defined(__SANITIZE_THREAD__)  // Where protobuf's header has maps larger than its library.
   theirs.DiscardUnknownFields();
   const std::string usual = theirs.SerializeAsString();
   const auto again = read(usual);
   ORDO_CHECK(again && is_same(*again, theirs));
+#endif
 }
 
 // A body is what was in the message, within the limits, and stays as it is when it comes again.
