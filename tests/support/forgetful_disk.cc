@@ -13,6 +13,8 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/system_clock.h>
 
+#include "tests/support/forgetful_file.h"
+
 namespace ordo::testing_support {
 namespace {
 
@@ -22,29 +24,10 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-struct Overwrite {
-  std::size_t at;
-  std::string old;
-};
-
-struct Node {
-  std::string bytes;
-  std::size_t synced_size = 0;
-  std::vector<Overwrite> unsynced;  // Within synced_size, oldest first.
-  std::string cut_off;              // The end, which a cut that was not synced may bring back.
-
-  void sync() {
-    synced_size = bytes.size();
-    unsynced.clear();
-    cut_off.clear();
-  }
-};
-using NodePtr = std::shared_ptr<Node>;
-
 // One change of a folder that was not synced. Null: the name is gone.
 struct FolderChange {
   std::string path;
-  NodePtr node;
+  FilePtr node;
   bool is_second = false;  // Of a rename: happens with the one before it.
   std::string folder;      // Whose sync makes it last.
 };
@@ -72,15 +55,15 @@ IOStatus missing(const std::string& path) {
 
 struct ForgetfulDisk::Files {
   mutable std::mutex mutex;
-  std::map<std::string, NodePtr> now;
-  std::map<std::string, NodePtr> durable;
+  std::map<std::string, FilePtr> now;
+  std::map<std::string, FilePtr> durable;
   std::vector<FolderChange> pending;
   std::set<std::string> folders;
   std::set<std::string> locks;
   std::uint64_t operations = 0;
   std::uint64_t operations_left = std::numeric_limits<std::uint64_t>::max();
   bool off = false;
-  std::map<std::string, NodePtr> survivors;  // Of the cut.
+  std::map<std::string, FilePtr> survivors;  // Of the cut.
   std::mt19937_64 random;
   bool full = false;
   bool keeps_deleted = false;
@@ -105,14 +88,14 @@ struct ForgetfulDisk::Files {
     for (auto& [path, node] : survivors)
       node = survivor(path, *node, random);
   }
-  NodePtr find(const std::string& path) const {
+  FilePtr find(const std::string& path) const {
     const auto found = now.find(path);
     return found == now.end() ? nullptr : found->second;
   }
-  void change(const std::string& path, NodePtr node, bool is_second = false) {
+  void change(const std::string& path, FilePtr node, bool is_second = false) {
     change_in(folder_of(path), path, std::move(node), is_second);
   }
-  void change_in(const std::string& folder, const std::string& path, NodePtr node, bool is_second) {
+  void change_in(const std::string& folder, const std::string& path, FilePtr node, bool is_second) {
     put(now, path, node);
     pending.push_back({path, std::move(node), is_second, folder});
   }
@@ -122,7 +105,7 @@ struct ForgetfulDisk::Files {
   }
   // All files of a folder at once, as part of the folder that holds it.
   void rename_folder(const std::string& from, const std::string& to) {
-    std::vector<std::pair<std::string, NodePtr>> files;
+    std::vector<std::pair<std::string, FilePtr>> files;
     for (const auto& [path, node] : now) {
       if (path.starts_with(from + "/")) files.emplace_back(path.substr(from.size()), node);
     }
@@ -135,8 +118,8 @@ struct ForgetfulDisk::Files {
     folders.insert(to);
   }
   // Null: nothing is there from now on.
-  static void put(std::map<std::string, NodePtr>& files, const std::string& path,
-                  const NodePtr& node) {
+  static void put(std::map<std::string, FilePtr>& files, const std::string& path,
+                  const FilePtr& node) {
     if (node) {
       files[path] = node;
     } else {
@@ -153,32 +136,6 @@ struct ForgetfulDisk::Files {
       }
     }
     pending = std::move(rest);
-  }
-
-  static std::uint64_t up_to(std::mt19937_64& random, std::uint64_t most) {
-    return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
-  }
-  static NodePtr survivor(const std::string& path, const Node& node, std::mt19937_64& random) {
-    auto left = std::make_shared<Node>();
-    left->bytes = node.bytes;
-    if (up_to(random, 1) == 0) left->bytes += node.cut_off;
-    // Newest first, so that each is put back over what it replaced.
-    for (auto each = node.unsynced.rbegin(); each != node.unsynced.rend(); ++each) {
-      const std::size_t lost = up_to(random, 2) == 0 ? up_to(random, each->old.size())
-                                                     : (up_to(random, 1) * each->old.size());
-      const std::size_t from = each->old.size() - lost;
-      left->bytes.replace(each->at + from, lost, each->old, from, lost);
-    }
-    const std::size_t tail = left->bytes.size() - node.synced_size;
-    const std::size_t kept = up_to(random, 2) == 0 ? 0 : up_to(random, tail);
-    left->bytes.resize(node.synced_size + kept);
-    if (path.ends_with(".log") && kept > 0 && up_to(random, 3) == 0) {
-      const std::size_t strange = std::min<std::size_t>(kept, 1 + up_to(random, 63));
-      for (std::size_t i = 0; i < strange; ++i)
-        left->bytes[left->bytes.size() - 1 - i] = static_cast<char>(random());
-    }
-    left->sync();
-    return left;
   }
 };
 
@@ -204,12 +161,13 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
                            IODebugContext*) override {
     return open<RandomWrite>(name, result);
   }
-  IOStatus NewWritableFile(const std::string& name, const FileOptions&,
+  IOStatus NewWritableFile(const std::string& name, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
     files_->operate();
-    auto node = std::make_shared<Node>();
+    auto node = std::make_shared<ForgetfulFile>();
+    node->is_ahead = name.ends_with(".log") && !options.fallocate_with_keep_size;
     files_->change(normal(name), node);
     *result = std::make_unique<Writable>(files_, std::move(node), normal(name));
     return IOStatus::OK();
@@ -223,7 +181,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   IOStatus Truncate(const std::string& name, std::size_t size, const IOOptions&,
                     IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
-    const NodePtr node = files_->find(normal(name));
+    const FilePtr node = files_->find(normal(name));
     if (!node || size < node->synced_size || size > node->bytes.size()) return missing(name);
     files_->operate();
     node->cut_off = node->bytes.substr(size);
@@ -273,7 +231,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   IOStatus GetFileSize(const std::string& name, const IOOptions&, std::uint64_t* size,
                        IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
-    const NodePtr node = files_->find(normal(name));
+    const FilePtr node = files_->find(normal(name));
     if (!node) return missing(name);
     *size = node->bytes.size();
     return IOStatus::OK();
@@ -286,7 +244,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions&,
                       IODebugContext*) override {
     const std::lock_guard lock(files_->mutex);
-    const NodePtr node = files_->find(normal(from));
+    const FilePtr node = files_->find(normal(from));
     if (!node && !files_->folders.contains(normal(from))) return missing(from);
     files_->operate();
     if (!node) {
@@ -353,7 +311,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   // What all kinds of open files share.
   class Open {
    public:
-    Open(std::shared_ptr<Files> files, NodePtr node, std::string path)
+    Open(std::shared_ptr<Files> files, FilePtr node, std::string path)
         : files_(std::move(files)),
           node_(std::move(node)),
           path_(std::move(path)) {}
@@ -383,7 +341,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
     }
 
     std::shared_ptr<Files> files_;
-    NodePtr node_;
+    FilePtr node_;
     std::string path_;
   };
 
@@ -480,7 +438,7 @@ class ForgetfulFileSystem final : public rocksdb::FileSystem {
   template <class Kind, class Result>
   IOStatus open(const std::string& name, Result* result) {
     const std::lock_guard lock(files_->mutex);
-    NodePtr node = files_->find(normal(name));
+    FilePtr node = files_->find(normal(name));
     if (!node) return missing(name);
     *result = std::make_unique<Kind>(files_, std::move(node), normal(name));
     return IOStatus::OK();
@@ -562,7 +520,7 @@ void ForgetfulDisk::load(const Image& image) {
   files_->locks.clear();
   files_->folders.clear();
   for (const auto& [path, bytes] : image) {
-    auto node = std::make_shared<Node>();
+    auto node = std::make_shared<ForgetfulFile>();
     node->bytes = bytes;
     node->sync();
     files_->now[path] = std::move(node);

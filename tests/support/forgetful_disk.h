@@ -10,7 +10,9 @@
 // in a world that is thrown away, so that no error of the disk is tested by mistake.
 //
 // Bytes that were appended and not synced survive up to a random point, torn within a record; the
-// end of a log file may hold bytes nobody wrote. Overwritten places are old, new or half of each.
+// end of a log file may hold bytes nobody wrote. Of a log file whose space is set aside with its
+// length (fallocate_with_keep_size off), any sector that was not synced may be zeros, and zeros
+// follow. Overwritten places are old, new or half of each.
 // Creating, renaming and deleting are undone from a random one on, unless their folder was synced.
 // image() and load() take all files out and put them in, for copies and for damaging them.
 //

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/transaction_log.h>
 
 #include "ordo/adapters/store_rocksdb/rocksdb_error.h"
@@ -43,7 +44,7 @@ rocksdb::Status cut_log_file(const Database& database, std::size_t bytes) {
   if (!done.ok()) return done;
   const std::string path = database.db().GetName() + newest->PathName();
   std::uint64_t size = 0;
-  done = env.GetFileSize(path, &size);
+  done = env.GetFileSystem()->GetFileSize(path, rocksdb::IOOptions(), &size, nullptr);
   if (done.ok() && size < bytes) done = rocksdb::Status::Corruption(path + " is too short");
   if (done.ok()) done = truncate(env, path, size - bytes);
   std::unique_ptr<rocksdb::WritableFile> file;

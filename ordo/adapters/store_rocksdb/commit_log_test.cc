@@ -1,6 +1,7 @@
 // What CommitLog does to RocksDB's log file, on real files.
 #include "ordo/adapters/store_rocksdb/commit_log.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -9,7 +10,9 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <rocksdb/env.h>
 
+#include "ordo/adapters/store_rocksdb/log_file_order.h"
 #include "ordo/adapters/store_rocksdb/recovery.h"
 
 namespace ordo::store_rocksdb {
@@ -17,7 +20,7 @@ namespace {
 
 constexpr broker::PartitionAddress kPartition{broker::TopicNumber(1), 0};
 
-class CommitLogTest : public testing::Test {
+class CommitLogTest : public testing::TestWithParam<LogLength> {
  protected:
   void SetUp() override {
     std::filesystem::remove_all(options_.path);
@@ -48,14 +51,24 @@ class CommitLogTest : public testing::Test {
     return staged.write().GetDataSize();
   }
 
-  std::size_t rows() {
-    const Result<broker::Recovered> all = read_all(*database_);
+  static std::size_t rows(const Database& database) {
+    const Result<broker::Recovered> all = read_all(database);
     EXPECT_TRUE(all) << all.error().message;
     return all ? all->rows.size() : 0;
   }
 
-  DatabaseOptions options_{.path = testing::TempDir() + "/ordo-commit-log-" +
-                                   std::to_string(::getpid())};
+  std::uintmax_t longest_log_file() const {
+    std::uintmax_t longest = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.path)) {
+      if (entry.path().extension() == ".log") longest = std::max(longest, entry.file_size());
+    }
+    return longest;
+  }
+
+  std::unique_ptr<rocksdb::Env> env_ = order_log_files(*rocksdb::Env::Default(), GetParam());
+  DatabaseOptions options_{
+      .path = testing::TempDir() + "/ordo-commit-log-" + std::to_string(::getpid()),
+      .env = env_.get()};
   std::unique_ptr<Database> database_;
   PartitionTable table_;
   CommitChain chain_;
@@ -63,7 +76,7 @@ class CommitLogTest : public testing::Test {
 };
 
 // Also where its end is all zeros, which is what RocksDB may fill the file up with.
-TEST_F(CommitLogTest, ARecordThatIsCutOffIsGoneAndThoseBeforeItStay) {
+TEST_P(CommitLogTest, ARecordThatIsCutOffIsGoneAndThoseBeforeItStay) {
   std::size_t kept = 0;
   for (const std::size_t bytes : {0u, 1u, 100u, 32'000u, 32'700u, 40'000u, 100'000u}) {
     SCOPED_TRACE(bytes);
@@ -75,7 +88,7 @@ TEST_F(CommitLogTest, ARecordThatIsCutOffIsGoneAndThoseBeforeItStay) {
     chain_ = before;
     log_.begin(chain_);
     open(Database::Mode::existing);
-    EXPECT_EQ(rows(), kept);
+    EXPECT_EQ(rows(*database_), kept);
     const Result<std::optional<CommitChain>> found = database_->chain();
     ASSERT_TRUE(found && *found);
     EXPECT_EQ((*found)->last, chain_.last);
@@ -83,7 +96,30 @@ TEST_F(CommitLogTest, ARecordThatIsCutOffIsGoneAndThoseBeforeItStay) {
   }
 }
 
-TEST_F(CommitLogTest, RowsBesideCommitsAreNoGapAndShowOne) {
+// As a process that is killed leaves it. The length is nothing to go by: on a file system without
+// fallocate both grow.
+TEST_P(CommitLogTest, ALogFileThatWasNotClosedIsReadUpToItsLastCommit) {
+  std::size_t committed = 0;
+  for (const std::size_t bytes : {10u, 32'700u, 100'000u}) {
+    SCOPED_TRACE(bytes);
+    const std::uintmax_t before = longest_log_file();
+    const std::size_t size = commit(bytes, bytes);
+    if (GetParam() == LogLength::grows) {
+      EXPECT_LE(longest_log_file(), before + 2 * size + 100);
+    }
+    DatabaseOptions killed = options_;
+    killed.path += "-killed";
+    std::filesystem::remove_all(killed.path);
+    std::filesystem::copy(options_.path, killed.path);
+    Result<std::unique_ptr<Database>> opened = Database::open(killed, Database::Mode::existing);
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(rows(**opened), ++committed);
+    opened->reset();
+    std::filesystem::remove_all(killed.path);
+  }
+}
+
+TEST_P(CommitLogTest, RowsBesideCommitsAreNoGapAndShowOne) {
   const auto add_beside = [this] {
     rocksdb::WriteBatch rows;
     rows.Delete(database_->index(), "nothing");
@@ -104,6 +140,12 @@ TEST_F(CommitLogTest, RowsBesideCommitsAreNoGapAndShowOne) {
   ASSERT_TRUE(found && *found);
   EXPECT_TRUE((*found)->has_gap());
 }
+
+INSTANTIATE_TEST_SUITE_P(Lengths, CommitLogTest,
+                         testing::Values(LogLength::grows, LogLength::ahead),
+                         [](const testing::TestParamInfo<LogLength>& length) {
+                           return length.param == LogLength::ahead ? "Ahead" : "Grows";
+                         });
 
 }  // namespace
 }  // namespace ordo::store_rocksdb

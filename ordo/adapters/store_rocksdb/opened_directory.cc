@@ -50,7 +50,8 @@ Result<OpenedDirectory> open_directory(const StoreOptions& options) {
   if (Status whole = judge(*found, paths); !whole) return whole.error();
   Result<std::unique_ptr<DirectoryMarks>> marks = DirectoryMarks::open(env, paths);
   if (!marks) return marks.error();
-  std::unique_ptr<rocksdb::Env> ordered = order_log_files(env);
+  std::unique_ptr<rocksdb::Env> ordered = order_log_files(
+      env, options.sync == SyncPolicy::commit ? LogLength::ahead : LogLength::grows);
   database_options.env = ordered.get();
   Result<std::unique_ptr<Database>> database = Database::open(
       database_options, found->is_new ? Database::Mode::create : Database::Mode::existing);

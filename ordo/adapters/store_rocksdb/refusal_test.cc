@@ -73,7 +73,7 @@ TEST_F(Refusal, ALogThatFallsShortNamesTheCommitsAndTheMessages) {
   disk_.power_on();
   ForgetfulDisk::Image image = disk_.image();
   for (auto& [path, bytes] : image) {
-    if (path.ends_with(".log")) bytes.resize(bytes.size() - 1);
+    if (path.ends_with(".log")) bytes.resize(bytes.find_last_not_of('\0'));
   }
   disk_.load(image);
   const std::string said = refusal();
