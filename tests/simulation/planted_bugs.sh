@@ -20,7 +20,7 @@ cd "$root"
 core=$(ls ordo/broker/partition*.cc ordo/broker/subscription*.cc ordo/core/*.cc ordo/broker/lane*.cc \
   | grep -v -e _test.cc -e _bench.cc)
 parts="acked_intervals consumers credit_desk cursor_journal cursor_rows filter hot_keys message_cache
-  message_codec store_memory"
+  message_codec push_endpoint store_memory"
 for part in $parts; do core="$core ordo/broker/$part.cc"; done
 sources="$core $(ls tests/simulation/*.cc)"
 
