@@ -230,6 +230,23 @@ TEST_F(OperatorTest, ATailEndsWithItsTopicAndWithTheService) {
   EXPECT_EQ(another.code(), kUnavailable);
 }
 
+TEST_F(OperatorTest, ATailEndsAlsoWhenItsTopicWasMadeAnewBeforeItLooked) {
+  rig_.create();
+  CallLine& line = tail();
+  ASSERT_TRUE(rig_.wait([&] { return line.has_headers(); }));
+  v1::DeleteTopicRequest gone;
+  gone.set_topic(WireRig::topic());
+  ASSERT_EQ(rig_.unary<google::protobuf::Empty>("Publisher/DeleteTopic", gone).code, 0);
+  v1::Topic made;
+  made.set_name(WireRig::topic());
+  ASSERT_EQ(rig_.unary<v1::Topic>("Publisher/CreateTopic", made).code, 0);
+  EXPECT_TRUE(rig_.wait([&] {
+    rig_.clock().advance(10ms);
+    return line.is_ended();
+  }));
+  EXPECT_EQ(line.code(), kNotFound);
+}
+
 TEST_F(OperatorTest, StatsTellWhatSubscriptionsHaveLeftToDo) {
   rig_.create();
   rig_.publish("k", {"a", "b"});

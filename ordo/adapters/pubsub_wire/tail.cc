@@ -74,8 +74,9 @@ class Tail final : public OpenCall, public std::enable_shared_from_this<Tail> {
     if (is_over_.load(std::memory_order_relaxed)) return false;
     if (++looks_ % kLooksBetweenChecks == 0) {
       const Result<BusStats> stats = core_->broker().live_stats(topic_);
-      if (!stats) {  // The topic is gone.
-        end(stats.error());
+      const bool is_known = stats && stats->subscribers.contains(name_);
+      if (!is_known) {  // The topic is gone; perhaps there is another of its name.
+        end(stats ? Error{ErrorCode::not_found, "The topic was deleted."} : stats.error());
         return false;
       }
     }
