@@ -42,6 +42,8 @@ bool is_header_text(std::string_view value) {
 
 // They belong to the connection or are set by us.
 bool is_ours(std::string_view name) {
+  constexpr std::string_view kPrefix = "x-goog-pubsub-";
+  if (equals_lower(name.substr(0, kPrefix.size()), kPrefix)) return true;
   constexpr std::array<std::string_view, 10> kNames = {
       "connection", "content-length",    "expect",  "host",    "keep-alive",
       "te",         "transfer-encoding", "trailer", "upgrade", "user-agent"};

@@ -12,7 +12,7 @@
 // without what is empty; deliveryAttempt where a dead-letter policy counts. Bare, its body is the
 // data. With head, all else is in headers: x-goog-pubsub-subscription-name, -message-id,
 // -publish-time, -ordering-key, and each attribute under its own name. An attribute that is no
-// header, or is one that says where a request ends, is left out.
+// header, or is one that says where a request ends or is set here, is left out.
 //
 // Threads: pure functions.
 // Bounds:  those of a message; four thirds of it for base64.

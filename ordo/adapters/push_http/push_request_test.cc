@@ -102,11 +102,13 @@ TEST(PushRequestTest, NoAttributeCanForgeAHeaderOrTheEndOfARequest) {
                                                {"Content-Length", "0"},
                                                {"transfer-encoding", "chunked"},
                                                {"HOST", "elsewhere"},
+                                               {"X-Goog-Pubsub-Message-Id", "forged"},
                                                {"white space", "3"}},
                                 .ordering_key = "k\r\nEvil: 4"}));
   EXPECT_THAT(request, Not(HasSubstr("Evil")));
   EXPECT_THAT(request, Not(HasSubstr("chunked")));
   EXPECT_THAT(request, Not(HasSubstr("elsewhere")));
+  EXPECT_THAT(request, Not(HasSubstr("forged")));
   EXPECT_THAT(request, Not(HasSubstr("white")));
   EXPECT_THAT(request, StartsWith("POST /new?x=1 HTTP/1.1\r\nHost: shop:8080\r\n"));
   EXPECT_THAT(request, EndsWith("\r\n\r\nd"));
