@@ -145,7 +145,9 @@ void PushLine::finish(const broker::AckId& id, std::uint64_t round, const PostRe
     stream_.give_back({id}, 1);
   } else {
     stream_.give_back({id}, 0);
-    window_.fail(round, office_.clock.now());
+    const bool is_refused = result.outcome == PostOutcome::refused;
+    window_.fail(round, is_refused ? PushWindow::Failure::refused : PushWindow::Failure::unanswered,
+                 office_.clock.now());
   }
   say_if_stuck(result);
   if (!is_leaving_) follow_window();

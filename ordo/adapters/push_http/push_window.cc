@@ -12,6 +12,7 @@ PushWindow::PushWindow(const PushWindowOptions& options)
   ORDO_CHECK(options.size_first >= 1 && options.size_first <= options.size_max);
   ORDO_CHECK(options.pause_min > std::chrono::nanoseconds(0));
   ORDO_CHECK(options.pause_min <= options.pause_max);
+  ORDO_CHECK(options.pause_min <= options.refused_pause_max);
 }
 
 void PushWindow::succeed() {
@@ -20,14 +21,17 @@ void PushWindow::succeed() {
   paused_until_.reset();
 }
 
-void PushWindow::fail(std::uint64_t round, TimePoint now) {
+void PushWindow::fail(std::uint64_t round, Failure failure, TimePoint now) {
   if (round != round_) return;
   ++round_;
   if (size_ > 1) {
     size_ /= 2;
     return;
   }
-  pause_ = std::clamp(pause_ * 2, options_.pause_min, options_.pause_max);
+  const std::chrono::nanoseconds longest =
+      failure == Failure::refused ? std::min(options_.refused_pause_max, options_.pause_max)
+                                  : options_.pause_max;
+  pause_ = std::clamp(pause_ * 2, options_.pause_min, longest);
   paused_until_ = now + pause_;
 }
 

@@ -3,14 +3,15 @@
 //   PushWindow window({.size_max = 1000});
 //   const std::uint64_t round = window.round();       // a push begins
 //   ...
-//   ok ? window.succeed() : window.fail(round, now);
+//   ok ? window.succeed() : window.fail(round, PushWindow::Failure::unanswered, now);
 //   if (const auto until = window.paused_until()) wake_at(*until);   // then window.resume()
 //
 // It starts small and grows by one with every success, so that it doubles while all goes well. The
 // first failure of a round halves it and begins a new round: failures of pushes that began before
 // say nothing new. A failure while only one may be under way is the endpoint's, not a message's:
 // nothing is sent for pause_min, then one push is tried, and the pause doubles up to pause_max
-// until one succeeds.
+// until one succeeds. An endpoint that answers is there, and may refuse this message only: then the
+// pause ends at refused_pause_max, so that one message does not hold up the few others for long.
 //
 // Threads: one owner; pure, the time is handed in.
 // Bounds:  size_max.
@@ -30,11 +31,14 @@ struct PushWindowOptions {
   std::uint32_t size_max = 1'000;
   std::chrono::nanoseconds pause_min = std::chrono::milliseconds(100);
   std::chrono::nanoseconds pause_max = std::chrono::seconds(60);
+  std::chrono::nanoseconds refused_pause_max = std::chrono::seconds(1);
 };
 
 class PushWindow {
  public:
-  // REQUIRES: 1 <= size_first <= size_max, 0 < pause_min <= pause_max.
+  enum class Failure : std::uint8_t { refused, unanswered };
+
+  // REQUIRES: 1 <= size_first <= size_max, 0 < pause_min <= pause_max, refused_pause_max.
   explicit PushWindow(const PushWindowOptions& options);
 
   // So many may be under way; 0 during a pause.
@@ -43,7 +47,7 @@ class PushWindow {
 
   void succeed();
   // Of a push that began in `round`.
-  void fail(std::uint64_t round, TimePoint now);
+  void fail(std::uint64_t round, Failure failure, TimePoint now);
 
   std::optional<TimePoint> paused_until() const { return paused_until_; }
   // The pause is over. Its length is kept until something succeeds.
