@@ -176,6 +176,7 @@ class PushReceiver {
   std::string url(const std::string& path = "/") const {
     return "http://127.0.0.1:" + std::to_string(port_) + path;
   }
+  std::uint16_t port() const { return port_; }
   std::vector<PushedRequest> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;

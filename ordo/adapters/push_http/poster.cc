@@ -5,9 +5,10 @@
 
 namespace ordo::push_http {
 
-Poster::Poster(boost::asio::io_context& context, const PosterOptions& options)
+Poster::Poster(boost::asio::io_context& context, const PosterOptions& options, Clock& clock)
     : context_(context),
-      options_(options) {}
+      options_(options),
+      clock_(clock) {}
 
 Poster::~Poster() = default;
 
@@ -30,6 +31,12 @@ void Poster::abort_all() {
 
 void Poster::serve_waiting() {
   while (!waiting_.empty()) {
+    if (is_late(waiting_.front())) {
+      const Post late = std::move(waiting_.front());
+      waiting_.pop_front();
+      late.answered({});
+      continue;
+    }
     const bool is_full = busy_.size() + idle_.size() >= options_.connections_max;
     const Post& next = waiting_.front();
     if (is_full && !idle_by_place_.contains({next.host, next.port}) && !make_room()) break;
@@ -61,11 +68,13 @@ void Poster::begin(Post post) {
 
 void Poster::send(Peers::iterator peer, Post post) {
   std::string request = post.make_request();
-  const std::chrono::nanoseconds time_max = post.time_max;
+  const std::chrono::nanoseconds time_max =
+      std::min<std::chrono::nanoseconds>(post.time_max, post.until - clock_.now());
   auto sent = std::make_shared<Post>(std::move(post));
   PostConnection::Events events;
   events.answered = [this, sent](const PostResult& result) {
     if (result.outcome != PostOutcome::stale) return sent->answered(result);
+    if (is_late(*sent)) return sent->answered({});
     // On a new connection: the place of this one is about to be free.
     busy_.push_back(
         Peer{{sent->host, sent->port},

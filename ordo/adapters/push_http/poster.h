@@ -6,7 +6,8 @@
 //                .answered = [](const PostResult& result) { ... }});
 //
 // One request at a time on a connection. A request that meets a connection which its server has
-// just closed is sent again, once, on a new one.
+// just closed is sent again, once, on a new one. What could not be sent by its `until` is answered
+// `aborted`.
 //
 // Threads: one owner, the thread that runs the context; so are the calls it makes.
 // Bounds:  connections_max; more requests wait for a connection, first come first served, and are
@@ -30,6 +31,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "ordo/adapters/push_http/post_connection.h"
+#include "ordo/core/clock.h"
 
 namespace ordo::push_http {
 
@@ -43,13 +45,16 @@ struct Post {
   std::string host;
   std::uint16_t port = 0;
   std::chrono::nanoseconds time_max{};        // From when it has a connection, or makes one.
+  TimePoint until = TimePoint::max();         // It is not sent later, and has its answer by then.
   std::function<std::string()> make_request;  // Called once or twice.
   std::function<void(const PostResult&)> answered;
 };
 
 class Poster {
  public:
-  Poster(boost::asio::io_context& context, const PosterOptions& options);
+  // `clock` is that of Post::until.
+  Poster(boost::asio::io_context& context, const PosterOptions& options,
+         Clock& clock = system_clock());
   Poster(const Poster&) = delete;
   Poster& operator=(const Poster&) = delete;
   ~Poster();
@@ -78,10 +83,12 @@ class Poster {
   Peers::iterator take_idle(const Place& place);
   bool make_room();
   void serve_waiting();
+  bool is_late(const Post& post) const { return clock_.now() >= post.until; }
   void note_counts();
 
   boost::asio::io_context& context_;
   const PosterOptions options_;
+  Clock& clock_;
   Peers busy_;
   Peers idle_;  // The longest idle first.
   std::multimap<Place, Peers::iterator> idle_by_place_;

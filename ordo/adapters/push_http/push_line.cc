@@ -12,9 +12,10 @@ namespace {
 
 using std::chrono::seconds;
 
-// The longest there is. We give back in time what is not accepted.
+// The longest there is. We give back in time what is not accepted: what is sent with a lease that
+// has run out could come behind its successors.
 constexpr seconds kLease{600};
-constexpr seconds kPushTimeMax{590};
+constexpr seconds kPushTimeMax{590};  // From its delivery on, waiting for a connection included.
 // A pause of this length is worth a line in the log.
 constexpr seconds kStuckPause{1};
 
@@ -126,7 +127,8 @@ void PushLine::push(broker::Delivery&& delivery) {
   Post post;
   post.host = aim_.target->endpoint.host;
   post.port = aim_.target->endpoint.port;
-  post.time_max = std::min<std::chrono::nanoseconds>(aim_.time_max, kPushTimeMax);
+  post.time_max = aim_.time_max;
+  post.until = office_.clock.now() + kPushTimeMax;
   post.answered = [self = shared_from_this(), id = delivery.ack_id, round = window_.round()](
                       const PostResult& result) { self->finish(id, round, result); };
   post.make_request = [target = aim_.target, delivery = std::move(delivery)] {
