@@ -57,11 +57,14 @@ class PushRig {
   }
 
   // The topic, and an ordered push subscription that fails fast: of a retry policy of milliseconds.
+  // There is plenty of time for an answer, unless the test sets a deadline.
   void create(const std::string& url, broker::SubscriptionConfig config = {}) {
     ASSERT_TRUE(broker_->create_topic({.name = kTopic}));
     config.name = kPushed;
     config.topic = kTopic;
     config.enable_message_ordering = true;
+    if (config.ack_deadline == broker::SubscriptionConfig().ack_deadline)
+      config.ack_deadline = std::chrono::seconds(600);
     if (!config.push) config.push.emplace();
     config.push->endpoint = url;
     if (!config.retry_policy)

@@ -78,12 +78,12 @@ def test_acknowledged_messages_do_not_come_again(rig):
 
 
 def test_a_deadline_can_be_extended_and_given_up(rig):
-    topic, subscription = rig.pair(ack_deadline_seconds=1)
+    topic, subscription = rig.pair(ack_deadline_seconds=4)
     rig.publish_all(topic, ["one"], "k")
     [received] = rig.pull(subscription)
     change = {"subscription": subscription, "ack_ids": [received.ack_id]}
     rig.subscriber.modify_ack_deadline(request={**change, "ack_deadline_seconds": 600})
-    time.sleep(1.2)
+    time.sleep(4.2)
     assert nothing_waits(rig, subscription)
     rig.subscriber.modify_ack_deadline(request={**change, "ack_deadline_seconds": 0})
     assert texts(rig.pull(subscription)) == ["one"]
@@ -187,9 +187,7 @@ def test_exactly_once_refuses_the_ack_of_an_older_delivery_and_says_which(rig):
     assert caught.value.reason == "EXACTLY_ONCE_ACKID_FAILURE"
     assert caught.value.domain == "pubsub.googleapis.com"
     assert caught.value.metadata == {old.ack_id: "PERMANENT_FAILURE_INVALID_ACK_ID"}
-    rig.subscriber.modify_ack_deadline(request={
-        "subscription": subscription, "ack_ids": [new.ack_id], "ack_deadline_seconds": 60})
-    rig.acknowledge(subscription, [new])
+    rig.acknowledge(subscription, [new])  # Also when it is late: it is of the newest delivery.
 
 
 def test_a_seek_to_a_time_brings_back_what_was_published_since(rig):
