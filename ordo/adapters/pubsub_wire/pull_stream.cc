@@ -46,12 +46,12 @@ PullStream::~PullStream() {
 
 Status PullStream::open(const StreamRequest& request) {
   subscription_ = request.subscription;
-  lease_ = std::chrono::seconds(request.stream_ack_deadline_seconds);
+  const std::chrono::seconds lease(request.stream_ack_deadline_seconds);
   if (!core_->add(shared_from_this())) return closed_error();
   StreamOptions options;
   options.messages_max = request.max_outstanding_messages;
   options.bytes_max = request.max_outstanding_bytes;
-  options.ack_deadline = lease_;
+  options.ack_deadline = lease;
   broker::ConsumerEvents events;
   events.deliver = [weak = weak_from_this()](std::vector<broker::Delivery>&& deliveries) {
     if (const auto self = weak.lock()) self->deliver(std::move(deliveries));
@@ -59,30 +59,33 @@ Status PullStream::open(const StreamRequest& request) {
   events.closed = [weak = weak_from_this()](const Error& reason) {
     if (const auto self = weak.lock()) self->end(reason);
   };
-  set_pumping(true);  // Nobody sends before the headers.
+  {
+    const std::lock_guard lock(mutex_);
+    lease_ = lease;
+    is_pumping_ = true;  // Nobody sends before the headers.
+  }
   Result<Stream> stream = core_->broker().open_stream(subscription_, options, std::move(events));
   if (!stream) return std::move(stream).error();
   stream_ = std::move(*stream);
   // The client learns at once that it has a stream, also when there is nothing for it.
   call_->send_headers({});
-  set_pumping(false);
+  {
+    const std::lock_guard lock(mutex_);
+    is_pumping_ = false;
+  }
   pump();
   return {};
 }
 
-void PullStream::set_pumping(bool is_pumping) {
-  const std::lock_guard lock(mutex_);
-  is_pumping_ = is_pumping;
-}
-
 void PullStream::deliver(std::vector<broker::Delivery>&& deliveries) {
-  const TimePoint expires = core_->clock().now() + lease_;
+  const TimePoint now = core_->clock().now();
   {
     const std::lock_guard lock(mutex_);
-    if (is_ended_) return;
+    if (has_left_) return;
+    const TimePoint expires = now + lease_;
     for (broker::Delivery& delivery : deliveries)
       waiting_.push_back({std::move(delivery), expires});
-    drop_expired();
+    drop_expired(now);
   }
   pump();
 }
@@ -170,14 +173,20 @@ broker::OnSettled PullStream::confirm(const ReadIds& read, bool is_ack) {
   malformed.reserve(read.malformed.size());
   for (const std::string_view text : read.malformed)
     malformed.push_back({std::string(text), SettleOutcome::stale, is_ack});
+  std::size_t weight = 0;
+  for (const std::vector<std::string_view>* texts : {&read.texts, &read.malformed}) {
+    for (const std::string_view text : *texts)
+      weight += weight_of(text);
+  }
   bool is_held = false;
   {
     const std::lock_guard lock(mutex_);
-    unconfirmed_ += read.ids.size();
-    is_held = unconfirmed_ > kUnconfirmedMax && !std::exchange(is_input_held_, true);
+    unconfirmed_ += weight;
+    is_held = unconfirmed_ > kUnconfirmedMax;
+    if (is_held) is_input_held_ = true;
   }
-  if (is_held) call_->hold_input();
-  if (!malformed.empty()) add_confirmations(std::move(malformed), 0);
+  if (is_held) hold_input();
+  if (!malformed.empty()) add_confirmations(std::move(malformed));
   return [weak = weak_from_this(), is_ack,
           texts = std::vector<std::string>(read.texts.begin(), read.texts.end())](
              const std::vector<SettleOutcome>& outcomes) {
@@ -187,23 +196,34 @@ broker::OnSettled PullStream::confirm(const ReadIds& read, bool is_ack) {
     settled.reserve(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i)
       settled.push_back({texts[i], outcomes[i], is_ack});
-    const std::size_t count = settled.size();
-    self->add_confirmations(std::move(settled), count);
+    self->add_confirmations(std::move(settled));
   };
 }
 
-// `settled` of them were with the broker.
-void PullStream::add_confirmations(std::vector<Confirmation>&& confirmations, std::size_t settled) {
-  bool is_resumed = false;
+// Whoever has confirmed enough since it was decided has asked for input too early: ask again.
+void PullStream::hold_input() {
+  call_->hold_input();
+  bool is_held = false;
   {
     const std::lock_guard lock(mutex_);
-    unconfirmed_ -= settled;
-    is_resumed = unconfirmed_ <= kUnconfirmedMax / 2 && std::exchange(is_input_held_, false);
+    is_held = is_input_held_;
+  }
+  if (!is_held) call_->resume_input();
+}
+
+void PullStream::add_confirmations(std::vector<Confirmation>&& confirmations) {
+  {
+    const std::lock_guard lock(mutex_);
     if (!is_ended_)
       std::move(confirmations.begin(), confirmations.end(), std::back_inserter(confirmations_));
   }
-  if (is_resumed) call_->resume_input();
   pump();
+}
+
+bool PullStream::note_confirmed(const Load& load) {
+  for (const Confirmation& confirmation : load.confirmations)
+    unconfirmed_ -= confirmation.weight();
+  return unconfirmed_ <= kUnconfirmedMax / 2 && std::exchange(is_input_held_, false);
 }
 
 // ------------------------------------------------------------------------------------ sending
@@ -211,32 +231,37 @@ void PullStream::add_confirmations(std::vector<Confirmation>&& confirmations, st
 void PullStream::pump() {
   std::unique_lock lock(mutex_);
   if (std::exchange(is_pumping_, true)) return;  // Whoever does it sees what has been added.
+  bool is_resumed = false;
   while (!is_ended_ && !is_in_round_) {
-    drop_expired();
+    const TimePoint now = core_->clock().now();
+    drop_expired(now);
     if (!has_output() || !call_->wants_more()) break;
-    Load load = take_load();
+    Load load = take_load(now);
+    if (load.empty()) continue;
     lock.unlock();
     const bool is_sent = call_->send(response_of(load));
     lock.lock();
-    if (is_sent) continue;
-    if (call_->is_cancelled()) {
-      is_ended_ = true;
-    } else {  // Others of the connection were faster. Room may have come since: ask again.
-      put_back(std::move(load));
+    if (is_sent) {
+      is_resumed = note_confirmed(load) || is_resumed;
+      continue;
     }
-  }
-  if (is_ended_) {
-    waiting_.clear();
-    confirmations_.clear();
-    answers_owed_ = 0;
+    // The client has gone; or others of the connection were faster, and room may have come since.
+    is_ended_ = is_ended_ || call_->is_cancelled();
+    if (!has_left_) put_back(std::move(load));
   }
   is_pumping_ = false;
+  lock.unlock();
+  if (is_resumed) call_->resume_input();
 }
 
-PullStream::Load PullStream::take_load() {
+PullStream::Load PullStream::take_load(TimePoint now) {
   Load load;
   std::size_t bytes = 0;
   while (!waiting_.empty() && load.deliveries.size() < kResponseMessagesMax) {
+    if (waiting_.front().expires <= now) {  // Of a shorter lease than those before it.
+      waiting_.pop_front();
+      continue;
+    }
     bytes += waiting_.front().delivery.message.size();
     if (!load.deliveries.empty() && bytes > kResponseBytesMax) break;
     load.deliveries.push_back(std::move(waiting_.front()));
@@ -259,10 +284,9 @@ void PullStream::put_back(Load&& load) {
   if (load.is_answer) ++answers_owed_;
 }
 
-// All leases of a stream are of the same length: the first to come is the first to end.
-void PullStream::drop_expired() {
-  if (waiting_.empty()) return;
-  const TimePoint now = core_->clock().now();
+// All leases of a stream are of the same length, unless its client has changed that: the first to
+// come is the first to end.
+void PullStream::drop_expired(TimePoint now) {
   while (!waiting_.empty() && waiting_.front().expires <= now)
     waiting_.pop_front();
 }
@@ -297,22 +321,26 @@ void PullStream::end(const Error& reason) {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(is_ended_, true)) return;
-    waiting_.clear();
-    confirmations_.clear();
-    answers_owed_ = 0;
   }
   call_->finish(reason);
 }
 
 void PullStream::leave() {
+  std::vector<broker::AckId> unsent;
   {
     const std::lock_guard lock(mutex_);
-    is_ended_ = true;
+    is_ended_ = has_left_ = true;
+    unsent.reserve(waiting_.size());
+    for (const Waiting& waiting : waiting_)
+      unsent.push_back(waiting.delivery.ack_id);
     waiting_.clear();
     confirmations_.clear();
     answers_owed_ = 0;
   }
   stream_.close(CloseConsumer::How::died);
+  // Now that it is closed: before, they would come back to it.
+  const std::size_t count = unsent.size();
+  if (count > 0) stream_.give_back(std::move(unsent), count);
 }
 
 }  // namespace ordo::pubsub_wire

@@ -12,13 +12,16 @@
 // sends, unless somebody does already; then that one sends it too. What is added while requests
 // that came together are settled is sent when all of them are: clients that answer each response
 // by a request would else be given one message at a time. What waits longer than its lease
-// is dropped: the broker gives it to somebody else.
+// is dropped: the broker gives it to somebody else. What waits when the client goes is given back:
+// nobody has seen it.
 //
 // Threads: deliveries, confirmations and end(): any; all else on the call's I/O thread.
 // Bounds:  deliveries: the limits that the client has set, and the broker's own of leases; ids that
-//          wait to be confirmed: kUnconfirmedMax and one request, then no more is read.
+//          wait to be confirmed, until the call has taken that: kUnconfirmedMax and one request,
+//          then no more is read.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -67,27 +70,36 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
     std::string ack_id;
     broker::SettleOutcome outcome;
     bool is_ack = false;
+
+    std::size_t weight() const { return weight_of(ack_id); }
   };
   // What one response takes.
   struct Load {
     std::vector<Waiting> deliveries;
     std::vector<Confirmation> confirmations;
     bool is_answer = false;  // To a ping.
+
+    bool empty() const { return deliveries.empty() && confirmations.empty() && !is_answer; }
   };
 
-  void set_pumping(bool is_pumping);
+  // One for each id; what is longer than any of ours counts by its length.
+  static std::size_t weight_of(std::string_view ack_id) { return 1 + ack_id.size() / 64; }
+
   void begin_round();
   void deliver(std::vector<broker::Delivery>&& deliveries);
   Status acknowledge(const std::vector<std::string_view>& texts, bool is_exactly_once);
   Status modify(const StreamRequest& request, bool is_exactly_once);
   // Calls when the outcome is to be confirmed.
   broker::OnSettled confirm(const ReadIds& read, bool is_ack);
-  void add_confirmations(std::vector<Confirmation>&& confirmations, std::size_t settled);
+  void hold_input();
+  void add_confirmations(std::vector<Confirmation>&& confirmations);
 
   // REQUIRES: mutex_ is held.
-  Load take_load();
+  Load take_load(TimePoint now);
   void put_back(Load&& load);
-  void drop_expired();
+  void drop_expired(TimePoint now);
+  // True: input was held, and no longer has to be.
+  bool note_confirmed(const Load& load);
   bool has_output() const {
     return !waiting_.empty() || !confirmations_.empty() || answers_owed_ > 0;
   }
@@ -97,20 +109,21 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
   const CorePtr core_;
   const http2::CallPtr call_;
 
-  // The I/O thread's. The name and the lease are set before the stream is opened.
+  // The I/O thread's. The name is set before the stream is opened.
   Stream stream_;
   std::string subscription_;
-  std::chrono::nanoseconds lease_{};
 
   std::mutex mutex_;  // Guards all below.
+  std::chrono::nanoseconds lease_{};
   std::deque<Waiting> waiting_;
   std::deque<Confirmation> confirmations_;
-  std::size_t unconfirmed_ = 0;     // Ids whose outcome the broker has not told.
+  std::size_t unconfirmed_ = 0;     // The weight of ids whose outcome the call has not taken.
   std::uint64_t answers_owed_ = 0;  // To pings.
   bool is_input_held_ = false;
   bool is_in_round_ = false;  // Nothing is sent before its end.
   bool is_pumping_ = false;
-  bool is_ended_ = false;
+  bool is_ended_ = false;  // Nothing is sent any more.
+  bool has_left_ = false;  // Nothing waits any more, either.
 };
 
 }  // namespace ordo::pubsub_wire

@@ -364,6 +364,54 @@ TEST_F(ExactlyOnceStreamTest, WhatDoesNotCountIsNamedAndTheStreamGoesOn) {
   EXPECT_FALSE(line.is_ended());
 }
 
+TEST_F(ExactlyOnceStreamTest, AClientThatDoesNotReadItsConfirmationsIsNotReadEither) {
+  CallLine& line = open();
+  line.set_reading(false);
+  const std::string padding(40, 'x');
+  std::size_t sent = 0;
+  for (int i = 0; i < 100 && !line.is_input_held(); ++i) {
+    v1::StreamingPullRequest request;
+    for (int id = 0; id < 1'000; ++id)
+      request.add_ack_ids("none-of-ours-" + padding + std::to_string(++sent));
+    line.send(request);
+  }
+  EXPECT_TRUE(line.is_input_held());
+  EXPECT_LT(sent, 60'000u) << "a megabyte of the call, and 20,000 ids that wait";
+  line.set_reading(true);
+  ASSERT_TRUE(rig_.wait([&] { return confirmed(line).invalid.size() == sent; }));
+  ASSERT_TRUE(rig_.wait([&] { return !line.is_input_held(); }));
+}
+
+TEST_F(ExactlyOnceStreamTest, IdsOfAnyLengthDoNotPileUp) {
+  CallLine& line = open();
+  line.set_reading(false);
+  int sent = 0;
+  while (sent < 20 && !line.is_input_held()) {
+    ack(line, std::string(1'000'000, 'x'));
+    ++sent;
+  }
+  EXPECT_TRUE(line.is_input_held());
+  EXPECT_LT(sent, 10);
+  line.set_reading(true);
+  ASSERT_TRUE(rig_.wait([&] { return confirmed(line).invalid.size() == std::size_t(sent); }));
+  ASSERT_TRUE(rig_.wait([&] { return !line.is_input_held(); }));
+}
+
+TEST_F(ExactlyOnceStreamTest, WhatAClientNeverGotIsNotHeldForIt) {
+  CallLine& gone = open();
+  gone.set_reading(false);
+  const std::string large(1'200'000, 'x');
+  for (int i = 0; i < 6; ++i)
+    rig_.publish("", {large});
+  rig_.advance(1s);
+  rig_.poll();
+  const std::size_t taken = received(gone).size();
+  ASSERT_LT(taken, 5u);
+  gone.cancel();
+  CallLine& next = open();
+  ASSERT_TRUE(wait_for(next, 6 - taken)) << "without a deadline that has passed";
+}
+
 // --------------------------------------------------------------------------------- its end
 
 TEST_F(StreamingPullTest, AClientThatHalfClosesIsAnsweredOk) {
