@@ -254,6 +254,38 @@ TEST(SettleTest, ExactlyOnceNamesTheIdsThatDidNotCountAndTakesTheOthers) {
   EXPECT_EQ(info_of(modified.details).metadata_size(), 1);
 }
 
+TEST(SettleTest, ExactlyOnceAsksForDeadlinesAgainThatCameBesideAStaleId) {
+  WireRig rig;
+  v1::Subscription settings;
+  settings.set_enable_exactly_once_delivery(true);
+  rig.create(settings);
+  rig.publish("a", {"a1"});
+  rig.publish("b", {"b1"});
+  std::vector<v1::ReceivedMessage> got;
+  ASSERT_TRUE(rig.wait([&] {
+    for (auto& message : rig.pull())
+      got.push_back(std::move(message));
+    return got.size() == 2;
+  }));
+  const std::string stale = got[0].ack_id();
+  const std::string good = got[1].ack_id();
+  ASSERT_EQ(rig.ack({stale}).code, 0);
+
+  const auto answer = rig.modify({stale, good}, 30);
+  EXPECT_EQ(answer.code, kInvalidArgument);
+  const google::rpc::ErrorInfo info = info_of(answer.details);
+  ASSERT_EQ(info.metadata_size(), 2);
+  EXPECT_EQ(info.metadata().at(stale), "PERMANENT_FAILURE_INVALID_ACK_ID");
+  EXPECT_THAT(info.metadata().at(good), testing::StartsWith("TRANSIENT_"));
+  EXPECT_EQ(rig.modify({good}, 30).code, 0);
+  rig.advance(29s);
+  EXPECT_THAT(rig.pull(), IsEmpty()) << "it counted";
+
+  // To give a message back twice would not be the same as once.
+  const google::rpc::ErrorInfo nacked = info_of(rig.modify({stale, good}, 0).details);
+  EXPECT_EQ(nacked.metadata_size(), 1);
+}
+
 TEST(SettleTest, NoMoreIdsAreNamedThanTheClientTakes) {
   WireRig rig;
   v1::Subscription settings;

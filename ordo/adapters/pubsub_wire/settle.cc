@@ -64,13 +64,14 @@ std::string details_of(const FailedIds& failed, std::size_t bytes_max) {
   const auto name = [&](const std::vector<std::string>& ids, std::string_view fate) {
     for (const std::string& id : ids) {
       const std::size_t bytes = id.size() + fate.size() + kEntryBytes;
-      if (bytes > room) return;
+      if (bytes > room) continue;  // Of an id that is none of ours, it may be long.
       room -= bytes;
       (*info.mutable_metadata())[id] = fate;
     }
   };
   name(failed.transient, "TRANSIENT_FAILURE_SERVICE_UNAVAILABLE");
   name(failed.permanent, "PERMANENT_FAILURE_INVALID_ACK_ID");
+  name(failed.repeatable, "TRANSIENT_FAILURE_OTHERS_FAILED");
   google::rpc::Status status;
   status.set_code(static_cast<std::int32_t>(error.code));
   status.set_message(error.message);
@@ -85,7 +86,8 @@ struct Settling {
   CorePtr core;
   AnswerPtr answer;
   bool is_exactly_once = false;
-  std::vector<std::string> texts;  // Of the ids, for exactly-once.
+  bool is_repeatable = false;        // To ask again for what counted does no harm.
+  std::vector<std::string> texts{};  // Of the ids, for exactly-once.
   FailedIds failed{};
 
   void finish(const std::vector<SettleOutcome>& outcomes) {
@@ -95,6 +97,9 @@ struct Settling {
       if (outcomes[i] == SettleOutcome::not_now) is_stored = false;
     }
     if (!failed.empty()) {
+      for (std::size_t i = 0; is_repeatable && i < outcomes.size(); ++i) {
+        if (outcomes[i] == SettleOutcome::done) failed.repeatable.push_back(std::move(texts[i]));
+      }
       return answer->fail(error_of(failed), details_of(failed, answer->details_bytes_max()));
     }
     if (!is_stored)
@@ -120,7 +125,8 @@ void settle(const CorePtr& core, const AnswerPtr& answer,
   ReadIds read = read_ids(core->ack_ids(), request->ack_ids);
   if (!read.malformed.empty() && !is_exactly_once)
     return answer->fail(invalid_ack_id(read.malformed.front()));
-  auto settling = std::make_shared<Settling>(Settling{core, answer, is_exactly_once, {}});
+  auto settling = std::make_shared<Settling>(Settling{
+      core, answer, is_exactly_once, is_exactly_once && request->ack_deadline_seconds > 0});
   if (is_exactly_once) settling->texts.assign(read.texts.begin(), read.texts.end());
   for (const std::string_view text : read.malformed)
     settling->failed.add(text, SettleOutcome::stale);

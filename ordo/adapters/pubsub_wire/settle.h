@@ -31,6 +31,9 @@ Error invalid_ack_id(std::string_view text);
 struct FailedIds {
   std::vector<std::string> permanent;  // Expired, superseded or malformed.
   std::vector<std::string> transient;  // They could not be stored; to be tried again.
+  // They counted, and doing it again changes nothing: named beside those that did not, to be tried
+  // again. Most clients take what a failed call does not name for failed, and forget the message.
+  std::vector<std::string> repeatable{};
 
   bool empty() const { return permanent.empty() && transient.empty(); }
   void add(std::string_view text, broker::SettleOutcome outcome);
@@ -39,8 +42,8 @@ struct FailedIds {
 // The status of a call with failed ids.
 Error error_of(const FailedIds& failed);
 // Its details: a serialised google.rpc.Status with an ErrorInfo, of at most `bytes_max` bytes. When
-// not all ids have room, those that may be tried again come first; clients take the others for
-// failed, since the call has.
+// not all ids have room, those that could not be stored come first, and those that counted last;
+// clients take what is not named for failed, since the call has.
 std::string details_of(const FailedIds& failed, std::size_t bytes_max);
 
 }  // namespace ordo::pubsub_wire
