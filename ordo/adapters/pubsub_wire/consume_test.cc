@@ -105,6 +105,31 @@ TEST(PullTest, AClientThatGoesTakesNothingWithIt) {
   ASSERT_TRUE(rig.wait([&] { return !rig.pull().empty(); }));
 }
 
+TEST(PullTest, ASecondRequestEndsItAndTakesNothing) {
+  WireRig rig;
+  rig.create();
+  CallLine& line = rig.open("Subscriber/Pull");
+  line.send(pull_request());
+  line.send(pull_request());
+  EXPECT_EQ(rig.answer_of<v1::PullResponse>(line).code, kInvalidArgument);
+  rig.publish("k", {"1"});
+  ASSERT_TRUE(rig.wait([&] { return !rig.pull().empty(); }));
+}
+
+// Goal: a pull that ends just as its client goes keeps nothing. Method: the connection has noticed,
+// and whoever serves the call has not been told yet.
+TEST(PullTest, WhatAPullGetsForAClientThatHasJustGoneIsForOthers) {
+  WireRig rig;
+  rig.create();
+  CallLine& gone = rig.open("Subscriber/Pull");
+  gone.send(pull_request());
+  gone.close();
+  rig.publish("k", {"1"});
+  std::vector<v1::ReceivedMessage> got;
+  ASSERT_TRUE(rig.wait([&] { return !(got = rig.pull()).empty(); }));
+  EXPECT_THAT(data_of(got), ElementsAre("1"));
+}
+
 TEST(PullTest, ALargeMessageIsSharedAndNotBroken) {
   WireRig rig;
   rig.create();

@@ -40,8 +40,9 @@ class WaitingHandler final : public http2::CallHandler {
         answer_(std::make_shared<GrpcAnswer>(std::move(call))) {}
 
   void on_message(std::string_view bytes) override {
-    if (std::exchange(has_begun_, true)) return answer_->fail(malformed_request());
-    serve_(answer_, bytes);
+    if (!std::exchange(has_begun_, true)) return serve_(answer_, bytes);
+    answer_->fail(malformed_request());
+    answer_->tell_cancelled();  // What the first one gets is for others.
   }
   void on_half_close() override {
     if (!has_begun_) answer_->fail(malformed_request());

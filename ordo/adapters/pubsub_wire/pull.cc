@@ -60,10 +60,11 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
     PullOptions options;
     options.messages_max = std::min(static_cast<std::size_t>(request.max_messages()), kMessagesMax);
     options.bytes_max = kBytesMax;
+    subscription_ = request.subscription();
     options.wait = request.return_immediately() ? std::chrono::nanoseconds(0) : wait();
     if (!core_->add(shared_from_this())) return closed_error();
     Result<Pull> pull = core_->broker().start_pull(
-        request.subscription(), options,
+        subscription_, options,
         [self = shared_from_this()](const Result<std::vector<ReceivedMessage>>& got) {
           self->finish(got);
         });
@@ -86,11 +87,13 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
   }
 
   void finish(const Result<std::vector<ReceivedMessage>>& got) {
+    bool is_over = false;
     {
       const std::lock_guard lock(mutex_);
       pull_.reset();
-      if (is_over_) return;
+      is_over = is_over_;
     }
+    if (is_over || answer_->is_cancelled()) return give_back(got);
     if (!got) return answer_->fail(got.error());
     PullResponse response(core_->ack_ids());
     for (const ReceivedMessage& message : *got)
@@ -98,8 +101,20 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
     answer_->reply(response.take());
   }
 
+  // It ended by itself just before its client went: what it got is for others, too. That counts as
+  // an attempt, as the end of its lease would.
+  void give_back(const Result<std::vector<ReceivedMessage>>& got) const {
+    if (!got || got->empty()) return;
+    std::vector<broker::AckId> ids;
+    ids.reserve(got->size());
+    for (const ReceivedMessage& message : *got)
+      ids.push_back(message.ack_id());
+    (void)core_->broker().modify_ack_deadline(subscription_, std::move(ids), {}, [](auto&&) {});
+  }
+
   const CorePtr core_;
   const AnswerPtr answer_;
+  std::string subscription_;  // Set before the pull is started.
 
   std::mutex mutex_;  // Guards the two below.
   std::optional<Pull> pull_;
