@@ -89,9 +89,13 @@ class Tail final : public OpenCall, public std::enable_shared_from_this<Tail> {
   bool send_some() {
     std::string response;
     std::size_t count = 0;
+    bool is_more = true;
     while (count < kResponseMessagesMax && response.size() < kResponseBytesMax) {
       const auto frame = live_.try_pop();
-      if (!frame) break;
+      if (!frame) {
+        is_more = false;
+        break;
+      }
       const broker::Message& message = **frame;
       if (!key_.empty() && message.key() != key_) continue;
       if (filter_ && !filter_->matches(message)) continue;
@@ -103,16 +107,18 @@ class Tail final : public OpenCall, public std::enable_shared_from_this<Tail> {
     if (count == 0) return false;
     if (const std::uint64_t missed = newly_missed(); missed > 0)
       broker::put_varint_field(response, kMissed, missed);
-    (void)call_->send(http2::Slice::of(std::move(response)));
-    return count == kResponseMessagesMax;
+    if (!call_->send(http2::Slice::of(std::move(response))))
+      unsent_ += count;  // Others of the connection were faster.
+    return is_more;
   }
 
   std::uint64_t newly_missed() {
+    std::uint64_t missed = std::exchange(unsent_, 0);
     const Result<BusStats> stats = core_->broker().live_stats(topic_);
-    if (!stats) return 0;
+    if (!stats) return missed;
     const auto own = stats->subscribers.find(name_);
-    if (own == stats->subscribers.end()) return 0;
-    return own->second.dropped - std::exchange(missed_, own->second.dropped);
+    if (own == stats->subscribers.end()) return missed;
+    return missed + own->second.dropped - std::exchange(missed_, own->second.dropped);
   }
 
   const CorePtr core_;
@@ -123,6 +129,7 @@ class Tail final : public OpenCall, public std::enable_shared_from_this<Tail> {
   std::optional<broker::Filter> filter_;
   broker::LiveSubscription live_;
   std::uint64_t missed_ = 0;
+  std::uint64_t unsent_ = 0;
   int looks_ = 0;
   std::atomic<bool> is_over_{false};
 };
