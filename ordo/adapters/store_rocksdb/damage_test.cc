@@ -329,7 +329,7 @@ TEST_P(Damage, IsRepairedAlsoIfThePowerGoesOffMeanwhile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Damage,
-                         testing::Range(0u, testing_support::kIsSanitized ? 2u : 6u));
+                         testing::Range(0u, testing_support::kIsSanitized ? 1u : 6u));
 
 }  // namespace
 }  // namespace ordo::store_rocksdb
