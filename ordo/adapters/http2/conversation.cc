@@ -25,12 +25,17 @@ void Mailbox::post(Letter&& letter) {
     letter.to->deliver(letter);
     return;
   }
-  const std::lock_guard lock(mutex_);
-  if (is_closed_) return;
-  letters_.push_back(std::move(letter));
-  if (letters_.size() > 1) return;
-  has_letters_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return;
+    letters_.push_back(std::move(letter));
+    if (letters_.size() > 1) return;
+    has_letters_.store(true, std::memory_order_release);
+    ringing_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Not under the lock: whom it wakes may take this processor at once, and wants the lock first.
   ring_();
+  if (ringing_.fetch_sub(1, std::memory_order_release) == 1) ringing_.notify_all();
 }
 
 void Mailbox::take_all() {
@@ -57,6 +62,8 @@ void Mailbox::close() {
     std::swap(dropped, letters_);
     has_letters_.store(false, std::memory_order_relaxed);
   }
+  while (const unsigned ringing = ringing_.load(std::memory_order_acquire))
+    ringing_.wait(ringing, std::memory_order_acquire);
 }
 
 Conversation::Conversation(RequestHead head, std::shared_ptr<Mailbox> mailbox,

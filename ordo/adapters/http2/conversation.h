@@ -61,8 +61,8 @@ struct Letter {
 
 class Mailbox {
  public:
-  // `ring` wakes the I/O thread, which then calls take_all(). It is called with a lock held, and
-  // may not call back.
+  // `ring` wakes the I/O thread, which then calls take_all(). It may not call back, and is not
+  // called once close() has returned.
   explicit Mailbox(std::function<void()> ring) : ring_(std::move(ring)) {}
 
   // From now on posts of the calling thread are delivered at once.
@@ -80,6 +80,7 @@ class Mailbox {
   std::vector<Letter> letters_;  // Guarded by mutex_.
   bool is_closed_ = false;       // Guarded by mutex_.
   std::atomic<bool> has_letters_{false};
+  std::atomic<unsigned> ringing_{0};  // So many are about to call ring_; raised under mutex_.
   // The I/O thread's.
   std::vector<Letter> taken_;
   std::vector<Letter> own_;  // Posted by handlers while letters are delivered: behind those.
