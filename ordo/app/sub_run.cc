@@ -24,9 +24,8 @@ namespace {
 using pubsub_client::IncomingMessage;
 
 constexpr std::size_t kHeldMax = 1'000;
-constexpr std::size_t kIdsMax = 1'000;  // In one request.
-constexpr std::chrono::milliseconds kBackoffMin{100};
-constexpr std::chrono::milliseconds kBackoffMax{5'000};
+constexpr std::chrono::nanoseconds kBackoffMin = std::chrono::milliseconds(100);
+constexpr std::chrono::nanoseconds kBackoffMax = std::chrono::seconds(5);
 
 UniqueFd blocked_signals(sigset_t& before) {
   sigset_t watched;
@@ -46,7 +45,15 @@ UniqueFd either_of(int first, int second) {
     event.events = EPOLLIN;
     ORDO_CHECK(::epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &event) == 0);
   }
+  // A pipe that nobody reads any more; a file cannot be watched, and need not be.
+  epoll_event nothing{};
+  ::epoll_ctl(both.get(), EPOLL_CTL_ADD, STDOUT_FILENO, &nothing);
   return both;
+}
+
+bool is_broken(int fd) {
+  pollfd looked{fd, 0, 0};
+  return ::poll(&looked, 1, 0) > 0 && (looked.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 // The same key for messages that may not overtake each other; those without one are alone.
@@ -72,6 +79,7 @@ SubRun::SubRun(const BrokerPlace& place, std::unique_ptr<pubsub_client::Client> 
       signals_(blocked_signals(children_mask_)),
       both_(either_of(wake_.get(), signals_.get())),
       queue_(std::numeric_limits<std::uint32_t>::max()),
+      settling_(options_.subscription),
       last_event_(clock_.now()),
       next_extension_(clock_.now() + kExtendEvery) {
   if (!options_.exec.empty()) {
@@ -106,14 +114,16 @@ bool SubRun::is_over() const {
 }
 
 TimePoint SubRun::next_look() const {
-  if (!options_.idle || is_busy()) return next_extension_;
-  return std::min(next_extension_, last_event_ + *options_.idle);
+  const TimePoint next = std::min(next_extension_, settling_.next_look());
+  if (!options_.idle || is_busy()) return next;
+  return std::min(next, last_event_ + *options_.idle);
 }
 
 void SubRun::open_stream() {
+  opened_at_ = clock_.now();
   stream_.emplace(
       *client_, options_.subscription,
-      pubsub_client::PullOptions{.messages_max = messages_max(), .ack_deadline = kLease});
+      pubsub_client::PullOptions{.messages_max = messages_max(), .ack_deadline = Settling::kLease});
 }
 
 Status SubRun::go() {
@@ -132,14 +142,18 @@ Status SubRun::turn() {
   take_done();
   start_turns();
   write_printed();
-  Status told = settle();
-  if (told) told = extend_leases();
+  if (clock_.now() >= next_extension_) extend_leases();
+  Status told = settling_.go_on(*client_);
   if (told && !is_over()) told = read_some();
   if (told || told.error().code != ErrorCode::unavailable) return told;
   return look_again(told.error());
 }
 
 void SubRun::take_signals() {
+  if (!is_unread_ && is_broken(STDOUT_FILENO)) {
+    is_ending_ = is_unread_ = true;
+    ::epoll_ctl(both_.get(), EPOLL_CTL_DEL, STDOUT_FILENO, nullptr);
+  }
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     ++signal_count_;
@@ -153,9 +167,14 @@ void SubRun::take_signals() {
 
 Status SubRun::read_some() {
   if (wanted() == 0) return leave_stream();
+  if (settling_.is_full()) {
+    settling_.wait(*client_, next_look(), both_.get());
+    return {};
+  }
   Result<std::vector<IncomingMessage>> some = stream_->read(next_look(), both_.get());
   if (!some) return some.error();
   is_ordered_ = is_ordered_ || stream_->is_ordered();
+  if (!some->empty()) backoff_ = {};
   for (IncomingMessage& message : *some)
     take(std::move(message));
   return {};
@@ -165,19 +184,18 @@ Status SubRun::read_some() {
 // stream has gone, if it had not been asked for more time.
 Status SubRun::leave_stream() {
   if (stream_) {
-    next_extension_ = clock_.now();
-    if (Status extended = extend_leases(); !extended) return extended;
+    extend_leases();
+    if (Status settled = settle_all(); !settled) return settled;
     stream_.reset();
   }
-  pollfd waited{both_.get(), POLLIN, 0};
-  ::poll(&waited, 1, poll_timeout(next_extension_, clock_.now()));
+  settling_.wait(*client_, next_look(), both_.get());
   return {};
 }
 
 void SubRun::take(IncomingMessage&& message) {
   last_event_ = clock_.now();
   if (!message.key.empty() && is_void(message)) {
-    nacks_.push_back(std::move(message.ack_id));
+    settling_.give_back(std::move(message.ack_id));
     return;
   }
   Item item{++number_, std::move(message)};
@@ -196,7 +214,7 @@ void SubRun::start_turns() {
       continue;
     }
     if (wanted() == 0) {
-      nacks_.push_back(turn->item.message.ack_id);
+      settling_.give_back(turn->item.message.ack_id);
       held_.erase(turn->item.number);
       ++given_back_count_;
       queue_.finish(turn->lane);
@@ -236,7 +254,7 @@ void SubRun::write_printed() {
   for (const std::uint64_t number : numbers) {
     const auto held = held_.find(number);
     if (held == held_.end()) continue;
-    acks_.push_back(std::move(held->second));
+    settling_.ack(std::move(held->second));
     held_.erase(held);
   }
 }
@@ -250,7 +268,8 @@ void SubRun::take_done() {
     const bool is_good = done.run.ending == Ending::succeeded;
     // Lost meanwhile: the broker gives it out again, whatever is said now.
     const bool is_held = held_.erase(item.number) > 0;
-    if (is_held) (is_good ? acks_ : nacks_).push_back(message.ack_id);
+    if (is_held && is_good) settling_.ack(message.ack_id);
+    if (is_held && !is_good) settling_.give_back(message.ack_id);
     ++(is_good ? done_count_ : failed_count_);
     write_all(STDERR_FILENO, done.run.err);
     const Status printed = print_text(done.run.out);
@@ -276,7 +295,7 @@ void SubRun::rewind(const std::string& key, const IncomingMessage& failed) {
   std::uint64_t last = id;
   while (const std::optional<Item> item = queue_.drop_waiting(key)) {
     last = std::max(last, number_of(item->message.id));
-    if (held_.erase(item->number) > 0) nacks_.push_back(item->message.ack_id);
+    if (held_.erase(item->number) > 0) settling_.give_back(item->message.ack_id);
   }
   const bool is_last_attempt = options_.attempts_max > 0 && failed.attempt >= options_.attempts_max;
   if (last > id || !is_last_attempt) rewound_[key] = last;
@@ -296,93 +315,76 @@ bool SubRun::is_void(const IncomingMessage& message) {
   return false;
 }
 
-// An exactly-once subscription refuses acks that come too late; that ends nothing.
-Status SubRun::tolerate(Status settled, const char* what) {
-  if (settled || settled.error().code != ErrorCode::invalid_argument) return settled;
-  log_line(std::string("ordo: some ") + what + " came too late: " + settled.error().message);
-  return {};
-}
-
-Status SubRun::settle() {
-  const auto say = [&](std::vector<std::string>& ids, const auto& call) -> Status {
-    while (!ids.empty()) {
-      const std::size_t count = std::min(ids.size(), kIdsMax);
-      const std::vector<std::string> some(ids.end() - static_cast<std::ptrdiff_t>(count),
-                                          ids.end());
-      if (Status said = call(some); !said) return said;
-      ids.resize(ids.size() - count);
-    }
-    return {};
-  };
-  if (Status acked = say(acks_,
-                         [&](const std::vector<std::string>& ids) {
-                           return tolerate(client_->acknowledge(options_.subscription, ids),
-                                           "acks");
-                         });
-      !acked) {
-    return acked;
-  }
-  return say(nacks_, [&](const std::vector<std::string>& ids) {
-    return tolerate(client_->modify_deadline(options_.subscription, ids, std::chrono::seconds(0)),
-                    "nacks");
-  });
-}
-
-Status SubRun::extend_leases() {
-  if (clock_.now() < next_extension_) return {};
+void SubRun::extend_leases() {
   next_extension_ = clock_.now() + kExtendEvery;
-  std::vector<std::string> ids;
-  for (const auto& [number, id] : held_) {
-    ids.push_back(id);
-    if (ids.size() < kIdsMax) continue;
-    if (Status said = tolerate(client_->modify_deadline(options_.subscription, ids, kLease),
-                               "lease extensions");
-        !said) {
-      return said;
-    }
-    ids.clear();
-  }
-  if (ids.empty()) return {};
-  return tolerate(client_->modify_deadline(options_.subscription, ids, kLease), "lease extensions");
+  for (const auto& [number, id] : held_)
+    settling_.extend(id);
 }
 
-// The broker has gone, and all leases with it. Returns when there is one again, or at the end.
-// The broker has gone, and all leases with it. Returns when there is one again, or at the end.
+// Until the broker has answered all. A signal beyond the one that may have brought us here gives
+// up.
+Status SubRun::settle_all() {
+  const int signals_max = std::max(signal_count_, 1);
+  const TimePoint patience_ends = clock_.now() + Settling::kPatience;
+  TimePoint say_at = clock_.now() + std::chrono::seconds(2);
+  for (;;) {
+    if (Status told = settling_.go_on(*client_); !told) return told;
+    if (settling_.is_done()) return {};
+    take_signals();
+    if (signal_count_ > signals_max || clock_.now() >= patience_ends)
+      return Error{ErrorCode::deadline_exceeded, "the broker has not answered all that was said"};
+    if (clock_.now() >= say_at) {
+      log_line("ordo: waiting for the broker to answer; Ctrl-C ends that");
+      say_at = TimePoint::max();
+    }
+    const TimePoint until = std::min({settling_.next_look(), patience_ends, say_at});
+    settling_.wait(*client_, until, signals_.get());
+  }
+}
+
+// The broker has gone, and all leases with it. Returns when there is one again, or at the end. One
+// that answers and has nothing to give, as while it starts, is asked less and less often.
 Status SubRun::look_again(const Error& why) {
-  log_line("ordo: " + why.message + "; looking for it again");
+  const bool was_good = backoff_.count() == 0 || clock_.now() - opened_at_ > kBackoffMax;
+  if (was_good) backoff_ = {};
+  if (was_good || why.message != trouble_)
+    log_line("ordo: " + why.message + "; looking for it again");
+  trouble_ = why.message;
   is_lost_ = true;
   stream_.reset();
   held_.clear();
   rewound_.clear();
-  acks_.clear();
-  nacks_.clear();
-  for (auto backoff = kBackoffMin; !is_over(); backoff = std::min(backoff * 2, kBackoffMax)) {
-    Result<std::unique_ptr<pubsub_client::Client>> again = connect_broker(place_);
-    if (again) {
-      client_ = std::move(*again);
-      is_lost_ = false;
-      last_event_ = clock_.now();
-      if (wanted() > 0) open_stream();
-      return {};
+  settling_.forget();
+  for (;;) {
+    for (const TimePoint next = clock_.now() + backoff_; !is_over() && clock_.now() < next;) {
+      pollfd waited{both_.get(), POLLIN, 0};
+      ::poll(&waited, 1, poll_timeout(next, clock_.now()));
+      take_signals();
+      take_done();
+      start_turns();  // Drops what came by the stream.
     }
-    pollfd waited{both_.get(), POLLIN, 0};
-    ::poll(&waited, 1, static_cast<int>(backoff.count()));
-    take_signals();
-    take_done();
-    start_turns();  // Drops what came by the stream.
+    if (is_over()) return {};
+    backoff_ = std::clamp(backoff_ * 2, kBackoffMin, kBackoffMax);
+    Result<std::unique_ptr<pubsub_client::Client>> again = connect_broker(place_);
+    if (!again) continue;
+    client_ = std::move(*again);
+    is_lost_ = false;
+    last_event_ = clock_.now();
+    if (wanted() > 0) open_stream();
+    return {};
   }
-  return {};
 }
 
-// Gives back all that is here; not to ourselves.
+// Says what is left to say, and gives back all that is here; not to ourselves.
 Status SubRun::wind_up() {
   if (is_lost_) return {};
+  if (Status settled = settle_all(); !settled) return settled;
   stream_.reset();
   for (const auto& [number, id] : held_)
-    nacks_.push_back(id);
+    settling_.give_back(id);
   given_back_count_ += held_.size();
   held_.clear();
-  return settle();
+  return settle_all();
 }
 
 }  // namespace ordo::app

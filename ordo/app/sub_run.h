@@ -12,7 +12,8 @@
 //
 // Threads: call go() from main(), before any other thread is made: it blocks signals.
 // Bounds:  messages_max() messages at a time are here and not settled; `jobs` commands run.
-// Errors:  what the broker refuses ends it; a lost broker is looked for again, for ever.
+// Errors:  what the broker refuses ends it; a lost broker is looked for again, for ever, less and
+//          less often while nothing comes of it.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,7 @@
 #include "ordo/adapters/pubsub_client/pull_stream.h"
 #include "ordo/app/broker_words.h"
 #include "ordo/app/message_hands.h"
+#include "ordo/app/settling.h"
 #include "ordo/app/unique_fd.h"
 #include "ordo/core/result.h"
 #include "ordo/lane/keyed_queue.h"
@@ -71,7 +73,6 @@ class SubRun {
     pubsub_client::IncomingMessage message = {};
   };
 
-  static constexpr std::chrono::seconds kLease{60};
   static constexpr std::chrono::seconds kExtendEvery{20};
 
   std::int64_t messages_max() const;
@@ -93,9 +94,8 @@ class SubRun {
   void start_turns();
   void take_done();
   void rewind(const std::string& key, const pubsub_client::IncomingMessage& failed);
-  Status extend_leases();
-  Status settle();
-  Status tolerate(Status settled, const char* what);
+  void extend_leases();
+  Status settle_all();
   Status wind_up();
 
   const BrokerPlace place_;
@@ -103,23 +103,27 @@ class SubRun {
   const SubOptions options_;
   const Clock& clock_;
   sigset_t children_mask_{};
-  UniqueFd wake_, signals_, both_;  // both_ is readable when one of the others is.
+  UniqueFd wake_, signals_, both_;  // both_ is readable when one of the others is, or nobody reads.
   std::optional<pubsub_client::PullStream> stream_;
   KeyedQueue<std::string, Item> queue_;
   std::map<std::uint64_t, std::string> held_;  // Ack ids of what is here and not settled.
-  std::vector<std::string> acks_, nacks_;      // To be said to the broker.
-  std::string printed_;                        // To be written.
+  Settling settling_;
+  std::string printed_;  // To be written.
   std::vector<std::uint64_t> printed_numbers_;
   std::unordered_map<std::string, std::uint64_t> rewound_;  // By key: the last id that is void.
   std::uint64_t number_ = 0;
   std::uint64_t begun_count_ = 0, done_count_ = 0, failed_count_ = 0, given_back_count_ = 0;
   int signal_count_ = 0;
   bool is_ending_ = false;
-  TimePoint last_event_;  // Something came, or was done.
+  bool is_unread_ = false;  // Nobody reads what is printed.
+  TimePoint last_event_;    // Something came, or was done.
   TimePoint next_extension_;
-  bool is_ordered_ = false;            // As far as the stream has said.
-  bool is_lost_ = false;               // There is no broker to say anything to.
-  std::optional<MessageHands> hands_;  // Last: its threads use what is in the queue.
+  TimePoint opened_at_;                 // The stream.
+  std::chrono::nanoseconds backoff_{};  // Before the broker is looked for again.
+  std::string trouble_;                 // Why that was, the last time.
+  bool is_ordered_ = false;             // As far as the stream has said.
+  bool is_lost_ = false;                // There is no broker to say anything to.
+  std::optional<MessageHands> hands_;   // Last: its threads use what is in the queue.
 };
 
 }  // namespace ordo::app

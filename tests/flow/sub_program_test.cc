@@ -184,6 +184,16 @@ TEST_F(SubProgramTest, ALostBrokerIsFoundAgain) {
   EXPECT_THAT(end.err, HasSubstr("looking for it again"));
 }
 
+TEST_F(SubProgramTest, EndsWhenNobodyReadsWhatItPrintsAlsoIfNothingMoreComes) {
+  create();
+  broker_->good({"pub", "orders", "one", "--key", "k"});
+  Program sub(broker_->to_here({"sub", "billing", "--ack", "--data"}));
+  EXPECT_EQ(sub.read_line(), "one");
+  sub.close_output();
+  const Finished end = sub.finish();
+  EXPECT_EQ(end.status, 0) << end.err;
+}
+
 TEST_F(SubProgramTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(broker_->run({"sub", "billing"}).err, HasSubstr("not found"));
   EXPECT_EQ(broker_->run({"sub", "billing"}).status, 1);

@@ -117,6 +117,10 @@ Status Channel::ping(std::chrono::nanoseconds timeout) {
   return {};
 }
 
+bool Channel::is_lost() const {
+  return session_->lost().has_value();
+}
+
 const Address& Channel::address() const {
   return session_->address();
 }

@@ -102,6 +102,8 @@ class Channel {
   Result<std::string> answer_of(Stream& stream, std::string_view path, TimePoint deadline);
   // Whether the server is there.
   Status ping(std::chrono::nanoseconds timeout);
+  // Nothing more can be said: the connection has gone. Known when a read or a write has found out.
+  bool is_lost() const;
 
   const Address& address() const;
   const Clock& clock() const;

@@ -68,6 +68,26 @@ class Caller {
   const std::chrono::nanoseconds timeout_;
 };
 
+v1::AcknowledgeRequest acknowledge_request(const std::string& subscription,
+                                           const std::vector<std::string>& ack_ids) {
+  v1::AcknowledgeRequest request;
+  request.set_subscription(subscription);
+  for (const std::string& id : ack_ids)
+    request.add_ack_ids(id);
+  return request;
+}
+
+v1::ModifyAckDeadlineRequest modify_request(const std::string& subscription,
+                                            const std::vector<std::string>& ack_ids,
+                                            std::chrono::seconds deadline) {
+  v1::ModifyAckDeadlineRequest request;
+  request.set_subscription(subscription);
+  request.set_ack_deadline_seconds(static_cast<std::int32_t>(deadline.count()));
+  for (const std::string& id : ack_ids)
+    request.add_ack_ids(id);
+  return request;
+}
+
 template <class T>
 Result<std::vector<T>> either(const Status& status, std::vector<T> list) {
   if (!status) return status.error();
@@ -240,9 +260,13 @@ grpc_client::Stream Client::begin_publish(const std::string& topic,
   request.set_topic(topic);
   for (const OutgoingMessage& message : messages)
     *request.add_messages() = message_of(message);
-  grpc_client::Stream call = channel_->open(path_of("Publisher/Publish"), call_timeout_);
-  // An error of the connection is told by end_publish().
-  static_cast<void>(call.write(request.SerializeAsString()));
+  return begin("Publisher/Publish", request.SerializeAsString());
+}
+
+grpc_client::Stream Client::begin(std::string_view method, std::string_view request) {
+  grpc_client::Stream call = channel_->open(path_of(method), call_timeout_);
+  // An error of the connection is told when the answer is read.
+  static_cast<void>(call.write(request));
   call.half_close();
   return call;
 }
@@ -258,22 +282,28 @@ Result<std::vector<std::string>> Client::end_publish(grpc_client::Stream& call) 
 
 Status Client::acknowledge(const std::string& subscription,
                            const std::vector<std::string>& ack_ids) {
-  v1::AcknowledgeRequest request;
-  request.set_subscription(subscription);
-  for (const std::string& id : ack_ids)
-    request.add_ack_ids(id);
-  return Caller(*channel_, call_timeout_).order("Subscriber/Acknowledge", request);
+  return Caller(*channel_, call_timeout_)
+      .order("Subscriber/Acknowledge", acknowledge_request(subscription, ack_ids));
 }
 
 Status Client::modify_deadline(const std::string& subscription,
                                const std::vector<std::string>& ack_ids,
                                std::chrono::seconds deadline) {
-  v1::ModifyAckDeadlineRequest request;
-  request.set_subscription(subscription);
-  request.set_ack_deadline_seconds(static_cast<std::int32_t>(deadline.count()));
-  for (const std::string& id : ack_ids)
-    request.add_ack_ids(id);
-  return Caller(*channel_, call_timeout_).order("Subscriber/ModifyAckDeadline", request);
+  return Caller(*channel_, call_timeout_)
+      .order("Subscriber/ModifyAckDeadline", modify_request(subscription, ack_ids, deadline));
+}
+
+grpc_client::Stream Client::begin_acknowledge(const std::string& subscription,
+                                              const std::vector<std::string>& ack_ids) {
+  return begin("Subscriber/Acknowledge",
+               acknowledge_request(subscription, ack_ids).SerializeAsString());
+}
+
+grpc_client::Stream Client::begin_modify_deadline(const std::string& subscription,
+                                                  const std::vector<std::string>& ack_ids,
+                                                  std::chrono::seconds deadline) {
+  return begin("Subscriber/ModifyAckDeadline",
+               modify_request(subscription, ack_ids, deadline).SerializeAsString());
 }
 
 }  // namespace ordo::pubsub_client

@@ -81,10 +81,19 @@ class Client {
   // Zero gives them back.
   Status modify_deadline(const std::string& subscription, const std::vector<std::string>& ack_ids,
                          std::chrono::seconds deadline);
+  // The same without waiting: read what is returned to its end, which says how it went.
+  // REQUIRES: the client outlives what is returned.
+  grpc_client::Stream begin_acknowledge(const std::string& subscription,
+                                        const std::vector<std::string>& ack_ids);
+  grpc_client::Stream begin_modify_deadline(const std::string& subscription,
+                                            const std::vector<std::string>& ack_ids,
+                                            std::chrono::seconds deadline);
 
   grpc_client::Channel& channel() { return *channel_; }
 
  private:
+  grpc_client::Stream begin(std::string_view method, std::string_view request);
+
   const std::unique_ptr<grpc_client::Channel> channel_;
   const std::chrono::nanoseconds call_timeout_;
 };
