@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ordo/app/commands.h"
+#include "ordo/app/interrupt_fd.h"
 #include "ordo/app/json_text.h"
 #include "ordo/app/map_options.h"
 #include "ordo/app/message_format.h"
@@ -85,8 +86,13 @@ int run_bench(const Typed& typed) {
   options.part_time = std::chrono::seconds(*seconds);
   options.message_bytes = static_cast<std::size_t>(*size);
   options.folder = typed.folder;
+  InterruptFd interrupt;
+  options.stops = [&] { return interrupt.is_raised(); };
   const Result<BenchReport> report = run_self_bench(options);
-  if (!report) return complain(report.error().message, kExitRefused);
+  if (!report) {
+    return complain(report.error().message,
+                    interrupt.is_raised() ? kExitInterrupted : kExitRefused);
+  }
   const bool json = typed.json || ::isatty(STDOUT_FILENO) == 0;
   const Status printed = print_text(json ? json_of(*report) : text_of(*report, *size));
   if (!printed) return complain(printed.error().message, kExitRefused);

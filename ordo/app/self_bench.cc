@@ -23,6 +23,7 @@ using broker::NewMessage;
 using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds kConsumeTime{10};
+constexpr std::chrono::milliseconds kStopsEvery{100};
 constexpr std::size_t kKeys = 1'000;
 constexpr std::uint64_t kBatchedMax = 1'000'000;
 const std::string kTopic = "projects/bench/topics/bench";
@@ -56,6 +57,10 @@ class TemporaryFolder {
   const std::string name_;
 };
 
+Error stopped() {
+  return {ErrorCode::cancelled, "stopped before the end"};
+}
+
 double per_second(std::uint64_t count, nanoseconds time) {
   return static_cast<double>(count) / std::max(std::chrono::duration<double>(time).count(), 1e-9);
 }
@@ -66,6 +71,7 @@ Status measure_one_by_one(Broker& broker, const BenchOptions& options, BenchRepo
   const TimePoint began = clock.now();
   TimePoint now = began;
   while (now - began < options.part_time) {
+    if (options.stops()) return stopped();
     const auto ids = broker.publish(kTopic, one);
     if (!ids) return ids.error();
     const TimePoint after = clock.now();
@@ -85,6 +91,7 @@ Status measure_batches(Broker& broker, const BenchOptions& options, BenchReport&
   const TimePoint began = clock.now();
   std::uint64_t sent = 0;
   while (sent < kBatchedMax && (sent % 1'000 != 0 || clock.now() - began < options.part_time)) {
+    if (sent % 1'000 == 0 && options.stops()) return stopped();
     NewMessage message;
     message.ordering_key = "key-" + std::to_string(sent / 100 % kKeys);
     message.data = std::to_string(sent);
@@ -101,7 +108,7 @@ Status measure_batches(Broker& broker, const BenchOptions& options, BenchReport&
   return {};
 }
 
-Status measure_consuming(Broker& broker, BenchReport& report) {
+Status measure_consuming(Broker& broker, const BenchOptions& options, BenchReport& report) {
   Clock& clock = system_clock();
   const std::uint64_t wanted = report.batched + report.publish_latency.count();
   std::mutex mutex;  // Guards the three below.
@@ -132,15 +139,14 @@ Status measure_consuming(Broker& broker, BenchReport& report) {
   if (!subscriber) return subscriber.error();
   {
     std::unique_lock lock(mutex);
-    while (consumed < wanted) {
-      if (clock.wait_until(lock, changed, began + kConsumeTime)) break;
-    }
+    while (consumed < wanted && clock.now() < began + kConsumeTime && !options.stops())
+      clock.wait_until(lock, changed, clock.now() + kStopsEvery);
     report.consumed = consumed;
     report.misordered = misordered;
     report.consumed_per_second = per_second(consumed, clock.now() - began);
   }
   subscriber->close(CloseHow::nack, clock.now() + kConsumeTime);
-  return {};
+  return options.stops() ? stopped() : Status();
 }
 
 }  // namespace
@@ -160,7 +166,7 @@ Result<BenchReport> run_self_bench(const BenchOptions& options) {
   if (!subscription) return subscription.error();
   if (Status done = measure_one_by_one(broker, options, report); !done) return done.error();
   if (Status done = measure_batches(broker, options, report); !done) return done.error();
-  if (Status done = measure_consuming(broker, report); !done) return done.error();
+  if (Status done = measure_consuming(broker, options, report); !done) return done.error();
   broker.close(system_clock().now() + kConsumeTime);
   return report;
 }

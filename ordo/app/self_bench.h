@@ -10,11 +10,13 @@
 // Threads: the caller's, who waits; and those of the broker.
 // Bounds:  the three parts take `part_time` each, the last one as long as it takes, at most
 //          kConsumeTime; the folder is removed, also after an error.
+// Errors:  what the broker says; cancelled: it was stopped.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "ordo/core/histogram.h"
@@ -26,6 +28,7 @@ struct BenchOptions {
   std::chrono::nanoseconds part_time = std::chrono::seconds(3);
   std::size_t message_bytes = 100;
   std::string folder = {};  // Where the temporary folder is made; empty: the system's.
+  std::function<bool()> stops = [] { return false; };  // Asked all the time; true: no more.
 };
 
 struct BenchReport {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "ordo/core/clock.h"
 
 namespace ordo::app {
 namespace {
@@ -34,6 +37,27 @@ TEST(SelfBenchTest, MeasuresAllPartsInOrderAndLeavesNothingBehind) {
   EXPECT_EQ(report->consumed, report->batched + report->publish_latency.count());
   EXPECT_EQ(report->misordered, 0u);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(SelfBenchTest, StoppedItLeavesNothingBehind) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("self-bench-stop-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  // In the first part, and in the second.
+  for (const auto stop_after : {std::chrono::milliseconds(0), std::chrono::milliseconds(25)}) {
+    BenchOptions options{.part_time = std::chrono::milliseconds(20), .folder = folder.string()};
+    std::optional<TimePoint> began;
+    options.stops = [&] {
+      const TimePoint now = system_clock().now();
+      if (!began) began = now;
+      return now - *began >= stop_after;
+    };
+    const Result<BenchReport> report = run_self_bench(options);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, ErrorCode::cancelled);
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+  }
   std::filesystem::remove_all(folder);
 }
 
