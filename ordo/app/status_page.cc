@@ -107,7 +107,8 @@ void add_head(std::string& page, const StatusFacts& facts) {
     break;
   }
   if (stats.store.is_full)
-    page.append("<p class=\"bad\">The disk is full: publishes wait for room.</p>\n");
+    page.append(
+        "<p class=\"bad\">The disk is full: publishes are refused until there is room.</p>\n");
   if (stats.damaged > 0) {
     page.append("<p class=\"bad\">").append(std::to_string(stats.damaged));
     page.append(" deliveries were kept back because their bytes have changed; see ordo doctor");
@@ -175,6 +176,8 @@ void add_blocked(std::string& page, const StatusFacts& facts) {
     row.words(blocked.key.last_failure);
   }
   end_table(page, facts.blocked.size(), StatusFacts::kBlockedMax);
+  if (facts.has_more_blocked)
+    page.append("<p>and more: ordo keys SUBSCRIPTION --blocked lists them</p>\n");
 }
 
 // The keys of one subscription that do not go on. One that only waits for an ack is not stuck yet.
@@ -182,7 +185,7 @@ void add_blocked_of(Broker& broker, const SubscriptionFacts& subscription, TimeP
                     std::vector<BlockedFacts>& blocked) {
   if (subscription.stats.lanes == 0 && subscription.stats.parked_lanes == 0) return;
   auto keys = broker.list_keys(subscription.config.name,
-                               {.count_max = StatusFacts::kBlockedMax, .stuck_only = true});
+                               {.count_max = StatusFacts::kBlockedMax + 1, .stuck_only = true});
   if (!keys) return;
   for (broker::KeyFacts& key : *keys) {
     const nanoseconds time = now - key.blocked_since;
@@ -245,6 +248,7 @@ StatusFacts gather_status(Broker& broker) {
   }
   std::sort(facts.blocked.begin(), facts.blocked.end(),
             [](const BlockedFacts& a, const BlockedFacts& b) { return a.blocked > b.blocked; });
+  facts.has_more_blocked = facts.blocked.size() > StatusFacts::kBlockedMax;
   facts.blocked.resize(std::min(facts.blocked.size(), StatusFacts::kBlockedMax));
   return facts;
 }

@@ -9,7 +9,7 @@
 // Names and keys come from clients: they are shown as text, whatever they contain.
 //
 // Threads: gather_status() waits for the partitions, so not on an I/O thread; the others are pure.
-// Bounds:  kShownMax topics and subscriptions, kBlockedMax keys; the rest is counted.
+// Bounds:  kShownMax topics and subscriptions, and the rest is counted; kBlockedMax keys.
 #pragma once
 
 #include <chrono>
@@ -46,6 +46,7 @@ struct StatusFacts {
   std::vector<std::string> topics{};
   std::vector<SubscriptionFacts> subscriptions{};
   std::vector<BlockedFacts> blocked{};  // Those that wait longest first.
+  bool has_more_blocked = false;
   WallTime now{};
 };
 

@@ -50,7 +50,10 @@ TEST(StatusPageTest, SaysWhatASubscriptionHasLeftToDoAndWhichKeysAreStuck) {
   blocked.key.waiting = 77;
   blocked.key.reason = broker::BlockReason::parked;
   facts.blocked.push_back(blocked);
+  EXPECT_FALSE(has(status_html(facts), "and more: "));
+  facts.has_more_blocked = true;
   const std::string page = status_html(facts);
+  EXPECT_TRUE(has(page, "and more: ordo keys SUBSCRIPTION --blocked"));
   EXPECT_TRUE(
       has(page, "<td class=\"n\">423</td><td class=\"n\">3</td><td class=\"n\">5 min</td>"));
   EXPECT_TRUE(has(page, "<bdi>user-1</bdi></td><td class=\"n\">3 h</td><td class=\"n\">77</td>"));
