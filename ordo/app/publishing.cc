@@ -70,10 +70,10 @@ Status Publishing::settle_one() {
   const Result<std::vector<std::string>> ids = client_.end_publish(request.call);
   if (!ids) {
     const bool is_one = request.lines.size() == 1;
-    const std::string where = is_one
-                                  ? "line " + std::to_string(request.lines.front())
-                                  : "lines " + std::to_string(request.lines.front()) + " to " +
-                                        std::to_string(request.lines.back()) + " with the same key";
+    const std::string where = is_one ? "line " + std::to_string(request.lines.front())
+                                     : "lines " + std::to_string(request.lines.front()) + " to " +
+                                           std::to_string(request.lines.back()) +
+                                           (request.key.empty() ? "" : " with the same key");
     return Error{ids.error().code, where + ": " + ids.error().message};
   }
   published_ += ids->size();
