@@ -17,7 +17,11 @@ void ServiceSignals::wait_for_stop(const std::function<void()>& on_hang_up) cons
     if (number != SIGHUP) break;
     on_hang_up();
   }
-  ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr);
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM})
+    sigaddset(&ends, signal);
+  ::sigprocmask(SIG_UNBLOCK, &ends, nullptr);  // A terminal that closes now ends nothing early.
 }
 
 }  // namespace ordo::app

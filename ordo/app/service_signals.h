@@ -22,7 +22,8 @@ class ServiceSignals {
   ServiceSignals& operator=(const ServiceSignals&) = delete;
   ~ServiceSignals() = default;
 
-  // Does on_hang_up() for each SIGHUP. When one says stop the signals are let through again.
+  // Does on_hang_up() for each SIGHUP. When one says stop, further SIGTERM and SIGINT are let
+  // through; SIGHUP stays unheard.
   void wait_for_stop(const std::function<void()>& on_hang_up) const;
 
  private:
