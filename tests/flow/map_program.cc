@@ -56,6 +56,7 @@ std::string take_line(app::UniqueFd& fd, std::string& buffer) {
 
 Program::Program(const std::vector<std::string>& arguments, int err) {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGINT, SIG_DFL);  // Ignored, and so by children too, where a script runs us with `&`.
   app::Pipe in = app::make_pipe();
   app::Pipe out = app::make_pipe();
   app::Pipe errors = app::make_pipe();
