@@ -47,6 +47,9 @@ Result<std::chrono::nanoseconds> parse_time(std::string_view option, std::string
                                             bool positive) {
   Result<std::chrono::nanoseconds> time = parse_duration(text);
   if (!time) return refuse(option, time.error());
+  constexpr std::chrono::nanoseconds kMax = std::chrono::hours(24) * 36'500;
+  if (*time > kMax)
+    return refuse(option, text, "a time up to 36500d");  // So that now() + it is one.
   if (positive && time->count() == 0) return refuse(option, text, "longer than no time at all");
   return *time;
 }

@@ -119,6 +119,7 @@ TEST(ServeOptionsTest, ABadValueIsRefusedWithTheNameOfItsFlag) {
   EXPECT_EQ(refusal_of({"--memory", "1MiB"}), "--memory: '1MiB' is less than 16MiB");
   EXPECT_NE(refusal_of({"--ordered-window", "0"}).find("--ordered-window: '0'"), std::string::npos);
   EXPECT_EQ(refusal_of({"--data", ""}), "--data: '' is no directory");
+  EXPECT_EQ(refusal_of({"--drain", "36501d"}), "--drain: '36501d' is not a time up to 36500d");
 }
 
 }  // namespace

@@ -156,6 +156,14 @@ TEST(SubscriptionsCommandTest, WhatIsWrongIsSaid) {
                         "--max-delivery-attempts", "7"})
                   .err,
               HasSubstr("needs --dead-letter-topic"));
+  for (const char* deadline : {"601s", "4294967356s"}) {  // The second is 60 s more than 2^32.
+    EXPECT_EQ(broker
+                  .run({"subscriptions", "create", "b-1", "--topic", "orders", "--ack-deadline",
+                        deadline})
+                  .status,
+              1)
+        << deadline;
+  }
   EXPECT_THAT(run_ordo({"subscriptions", "create", "b-1", "--topic", "orders", "--odrered"}).err,
               HasSubstr("did you mean '--ordered'"));
 }
