@@ -71,7 +71,7 @@ struct BrokerSeat {
 // Connects and lets `work` go on. Returns 0, or prints the error and returns the exit status of it.
 int with_broker(const BrokerWords& words, const std::function<Status(BrokerSeat& seat)>& work);
 
-// kExitRefused, kExitUnreachable, or kExitError for what was typed wrong.
+// kExitRefused, or kExitUnreachable when nobody answered.
 int exit_status_of(const Error& error);
 
 }  // namespace ordo::app

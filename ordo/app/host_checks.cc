@@ -62,11 +62,10 @@ Finding check_memory(const ServeOptions& options) {
 }
 
 Finding check_files(const ServeOptions& options) {
-  constexpr std::uint64_t kOwnFiles = 512;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
     return {Grade::odd, "files", "the system does not say"};
-  const std::uint64_t need = options.connections_max + kOwnFiles;
+  const std::uint64_t need = options.connections_max + serve_own_files();
   const std::string text = "up to " + std::to_string(limit.rlim_max) + " open files";
   if (limit.rlim_max < need) {
     return {Grade::odd, "files",

@@ -207,8 +207,7 @@ int run_serve(const CommandWords& words) {
   }
   set_log_format(options->log);
   const ServiceSignals signals;
-  constexpr std::size_t kOwnFiles = 512 + push_http::PosterOptions().connections_max;
-  options->connections_max = make_room_for(options->connections_max, kOwnFiles);
+  options->connections_max = make_room_for(options->connections_max, serve_own_files());
   Run run(std::move(*options), started_at);
   if (const std::string reason = run.start(); !reason.empty()) return complain(reason);
   run.announce();

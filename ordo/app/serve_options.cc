@@ -1,5 +1,6 @@
 #include "ordo/app/serve_options.h"
 
+#include "ordo/adapters/push_http/poster.h"
 #include "ordo/app/setting_reader.h"
 
 namespace ordo::app {
@@ -26,6 +27,11 @@ const std::vector<SettingRule>& serve_rules() {
       {"log", "FORM", "text", "text, or json: one object for each line", {"text", "json"}},
   };
   return rules;
+}
+
+std::size_t serve_own_files() {
+  constexpr std::size_t kStore = 512;
+  return kStore + push_http::PosterOptions().connections_max;
 }
 
 Result<ServeOptions> serve_options(const Settings& settings) {

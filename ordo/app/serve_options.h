@@ -39,6 +39,9 @@ struct ServeOptions {
 // The settings of `ordo serve`, in the order of its help.
 const std::vector<SettingRule>& serve_rules();
 
+// Files that it has open beside the connections of its clients.
+std::size_t serve_own_files();
+
 // REQUIRES: `settings` has serve_rules().
 Result<ServeOptions> serve_options(const Settings& settings);
 
