@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ordo/broker/fence_label.h"
 #include "ordo/broker/push_endpoint.h"
 #include "ordo/core/nearest.h"
 #include "ordo/core/units.h"
@@ -249,7 +250,8 @@ Status settle_subscription_labels(SubscriptionConfig& config, const CatalogOptio
   if (Status checked = check_labels(labels); !checked) return checked;
   if (Status known =
           refuse_unknown(labels, {std::string(kWindowLabel), std::string(kFailurePolicyLabel),
-                                  std::string(kParkAttemptsLabel), std::string(kSkipAfterLabel)});
+                                  std::string(kParkAttemptsLabel), std::string(kSkipAfterLabel),
+                                  std::string(kFenceLabel)});
       !known) {
     return known;
   }
@@ -259,10 +261,12 @@ Status settle_subscription_labels(SubscriptionConfig& config, const CatalogOptio
   };
   const std::string window(kWindowLabel);
   std::optional<FailurePolicy> policy;
+  bool has_fence = false;  // It has no field: who sends messages looks at the label.
   for (const Status& read :
        {read_number(labels, kWindowLabel, kWindowMax, config.ordered_window),
         read_number(labels, kParkAttemptsLabel, kAttemptsMax, config.park_attempts),
-        read_skip_after(labels, config.skip_after), read_policy(labels, policy)}) {
+        read_skip_after(labels, config.skip_after), read_policy(labels, policy),
+        read_flag(labels, kFenceLabel, has_fence)}) {
     if (!read) return read;
   }
   if (config.ordered_window == defaults.ordered_window && !labels.contains(window)) {

@@ -6,7 +6,8 @@
 //
 //   topic:        ordo-partitions=1..64, ordo-strict-keys=true|false
 //   subscription: ordo-ordered-window=1..1000, ordo-park-attempts=1..1000, ordo-skip-after=90s,
-//                 ordo-failure-policy=block|dead_letter|park|skip_after
+//                 ordo-failure-policy=block|dead_letter|park|skip_after,
+//                 ordo-fence-attribute=true|false
 //
 // Threads: pure functions.
 // Errors:  invalid_argument, or what the service answers; the text says what was given and what is

@@ -95,7 +95,8 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
     }
     if (is_over || answer_->is_cancelled()) return give_back(got);
     if (!got) return answer_->fail(got.error());
-    PullResponse response(core_->ack_ids());
+    const auto settings = core_->broker().settings_of(subscription_);
+    PullResponse response(core_->ack_ids(), settings && broker::shows_fence((*settings)->labels));
     for (const ReceivedMessage& message : *got)
       response.add(message.delivery());
     answer_->reply(response.take());

@@ -1,6 +1,6 @@
 // PullResponse: what a pull or a stream answers with, framed around the stored bytes by hand.
 //
-//   PullResponse response(ack_ids);
+//   PullResponse response(ack_ids, broker::shows_fence(config.labels));
 //   for (const broker::Delivery& delivery : deliveries) response.add(delivery);
 //   put_bytes_field(response.text(), kProperties, properties);    // fields of a stream's response
 //   call->send(response.take());
@@ -19,6 +19,7 @@
 
 #include "ordo/adapters/http2/slice.h"
 #include "ordo/broker/ack_id_text.h"
+#include "ordo/broker/fence_label.h"
 #include "ordo/broker/message_codec.h"
 #include "ordo/broker/partition_io.h"
 #include "ordo/broker/wire_bytes.h"
@@ -29,13 +30,16 @@ class PullResponse {
  public:
   static constexpr std::size_t kSharedBytesMin = 4096;
 
-  // REQUIRES: `ack_ids` outlives this.
-  explicit PullResponse(const broker::AckIdText& ack_ids) : ack_ids_(ack_ids) {}
+  // `shows_fence`: each message has its fence as an attribute. REQUIRES: `ack_ids` outlives this.
+  PullResponse(const broker::AckIdText& ack_ids, bool shows_fence)
+      : ack_ids_(ack_ids),
+        shows_fence_(shows_fence) {}
 
   void add(const broker::Delivery& delivery) {
     const std::string ack_id = ack_ids_.encode(delivery.ack_id);
     const broker::Message& message = delivery.message;
-    const std::size_t message_bytes = broker::wire_size(message);
+    const std::string fence = shows_fence_ ? fence_field(delivery.ack_id.fence) : std::string();
+    const std::size_t message_bytes = broker::wire_size(message) + fence.size();
     const std::size_t attempt_bytes =
         delivery.attempt > 0 ? 1 + broker::varint_size(delivery.attempt) : 0;
     broker::put_tag(text_, kReceivedMessages, broker::WireType::bytes);
@@ -50,6 +54,7 @@ class PullResponse {
     } else {
       text_ += message.body();
     }
+    text_ += fence;  // Of two attributes of the same name the later one counts.
     broker::append_wire_end(text_, message);
     if (delivery.attempt > 0) broker::put_varint_field(text_, kDeliveryAttempt, delivery.attempt);
   }
@@ -67,12 +72,23 @@ class PullResponse {
   static constexpr std::uint32_t kAckId = 1;
   static constexpr std::uint32_t kMessage = 2;
   static constexpr std::uint32_t kDeliveryAttempt = 3;
+  static constexpr std::uint32_t kAttributes = 2;  // Of a message.
+
+  static std::string fence_field(broker::Fence fence) {
+    std::string attribute;
+    broker::put_bytes_field(attribute, 1, broker::kFenceAttribute);
+    broker::put_bytes_field(attribute, 2, std::to_string(fence.value()));
+    std::string field;
+    broker::put_bytes_field(field, kAttributes, attribute);
+    return field;
+  }
 
   void end_piece() {
     if (!text_.empty()) pieces_.push_back(http2::Slice::of(std::exchange(text_, {})));
   }
 
   const broker::AckIdText& ack_ids_;
+  const bool shows_fence_;
   std::string text_;
   std::vector<http2::Slice> pieces_;
 };

@@ -292,7 +292,8 @@ void PullStream::drop_expired(TimePoint now) {
 }
 
 std::vector<http2::Slice> PullStream::response_of(const Load& load) const {
-  PullResponse response(core_->ack_ids());
+  const auto settings = core_->broker().settings_of(subscription_);
+  PullResponse response(core_->ack_ids(), settings && broker::shows_fence((*settings)->labels));
   for (const Waiting& waiting : load.deliveries)
     response.add(waiting.delivery);
   std::string acks;
@@ -305,7 +306,7 @@ std::vector<http2::Slice> PullStream::response_of(const Load& load) const {
   if (!modifies.empty()) broker::put_bytes_field(response.text(), kModifyConfirmation, modifies);
   // In every response: some clients take what a response does not say for a no.
   std::string properties;
-  if (const auto settings = core_->broker().settings_of(subscription_)) {
+  if (settings) {
     if ((*settings)->enable_exactly_once_delivery)
       broker::put_varint_field(properties, kExactlyOnce, 1);
     if ((*settings)->enable_message_ordering) broker::put_varint_field(properties, kOrdering, 1);

@@ -15,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "ordo/adapters/push_http/push_line.h"
+#include "ordo/broker/fence_label.h"
 #include "ordo/core/log.h"
 #include "ordo/runtime/threads.h"
 
@@ -125,7 +126,7 @@ class Courier::Rounds {
       return std::nullopt;
     }
     PushTarget target{std::move(*endpoint), config.push->form, config.name,
-                      config.dead_letter_policy.has_value()};
+                      config.dead_letter_policy.has_value(), broker::shows_fence(config.labels)};
     return PushLine::Aim{std::make_shared<const PushTarget>(std::move(target)),
                          config.ack_deadline};
   }

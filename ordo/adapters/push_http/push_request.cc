@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "ordo/broker/fence_label.h"
 #include "ordo/broker/message_codec.h"
 #include "ordo/core/json_text.h"
 
@@ -55,6 +56,19 @@ void add_header(std::string& head, std::string_view name, std::string_view value
   head.append(name).append(": ").append(value).append("\r\n");
 }
 
+// The attributes as they are shown: with the fence where that is asked for, as the only one of its
+// name.
+template <class Show>
+void for_each_attribute(const PushTarget& target, const Delivery& delivery,
+                        const MessageView& message, const Show& show) {
+  for (const Attribute& attribute : message.attributes()) {
+    if (!target.shows_fence || attribute.key != broker::kFenceAttribute)
+      show(attribute.key, attribute.value);
+  }
+  if (target.shows_fence)
+    show(broker::kFenceAttribute, std::to_string(delivery.ack_id.fence.value()));
+}
+
 void add_message_headers(std::string& head, const PushTarget& target, const Delivery& delivery,
                          const MessageView& message) {
   add_header(head, "x-goog-pubsub-subscription-name", target.subscription);
@@ -64,10 +78,9 @@ void add_message_headers(std::string& head, const PushTarget& target, const Deli
     add_header(head, "x-goog-pubsub-ordering-key", message.ordering_key);
   if (target.shows_attempt)
     add_header(head, "x-goog-pubsub-delivery-attempt", std::to_string(delivery.attempt));
-  for (const Attribute& attribute : message.attributes()) {
-    if (is_token(attribute.key) && !is_ours(attribute.key) && is_header_text(attribute.value))
-      add_header(head, attribute.key, attribute.value);
-  }
+  for_each_attribute(target, delivery, message, [&](std::string_view key, std::string_view value) {
+    if (is_token(key) && !is_ours(key) && is_header_text(value)) add_header(head, key, value);
+  });
 }
 
 void add_field(std::string& object, std::string_view name, std::string_view json) {
@@ -79,10 +92,10 @@ std::string wrapped(const PushTarget& target, const Delivery& delivery,
                     const MessageView& message) {
   std::string fields = "{";
   std::string attributes = "{";
-  for (const Attribute& attribute : message.attributes()) {
+  for_each_attribute(target, delivery, message, [&](std::string_view key, std::string_view value) {
     if (attributes.size() > 1) attributes += ',';
-    attributes.append(json_string(attribute.key)).append(":").append(json_string(attribute.value));
-  }
+    attributes.append(json_string(key)).append(":").append(json_string(value));
+  });
   attributes += '}';
   if (attributes.size() > 2) add_field(fields, "attributes", attributes);
   if (!message.data.empty()) add_field(fields, "data", '"' + base64(message.data) + '"');

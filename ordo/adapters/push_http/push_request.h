@@ -34,6 +34,7 @@ struct PushTarget {
   broker::PushForm form = broker::PushForm::wrapped;
   std::string subscription;    // Its name.
   bool shows_attempt = false;  // It has a dead-letter policy.
+  bool shows_fence = false;    // As an attribute: fence_label.h.
 };
 
 std::string push_request(const PushTarget& target, const broker::Delivery& delivery);

@@ -114,6 +114,24 @@ TEST(PushRequestTest, NoAttributeCanForgeAHeaderOrTheEndOfARequest) {
   EXPECT_THAT(request, EndsWith("\r\n\r\nd"));
 }
 
+TEST(PushRequestTest, TheFenceIsAnAttributeWhereItIsAskedFor) {
+  broker::Delivery delivery =
+      delivery_of({.data = "d", .attributes = {{"colour", "blue"}, {"ordo-fence", "forged"}}});
+  delivery.ack_id.fence = broker::Fence(9);
+  for (const bool is_asked : {false, true}) {
+    PushTarget target = target_of(PushForm::wrapped);
+    target.shows_fence = is_asked;
+    EXPECT_THAT(body_of(push_request(target, delivery)),
+                HasSubstr(is_asked ? R"({"colour":"blue","ordo-fence":"9"})"
+                                   : R"({"colour":"blue","ordo-fence":"forged"})"));
+    target.form = PushForm::bare_with_head;
+    const std::string request = push_request(target, delivery);
+    EXPECT_THAT(request, HasSubstr("\r\ncolour: blue\r\n"));
+    EXPECT_EQ(request.find("ordo-fence: 9") != std::string::npos, is_asked);
+    EXPECT_EQ(request.find("forged") != std::string::npos, !is_asked);
+  }
+}
+
 TEST(PushRequestTest, TimesHaveAsManyDigitsAsTheyNeed) {
   EXPECT_EQ(time_text(WallTime()), "1970-01-01T00:00:00Z");
   EXPECT_EQ(time_text(WallTime(1ms)), "1970-01-01T00:00:00.001Z");
