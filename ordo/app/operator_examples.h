@@ -123,7 +123,7 @@ Examples:
       the disk below /srv, for a script
 
 Exit status:
-  0  measured      1  it could not be      255  wrong usage
+  0  measured      1  it could not be      130  stopped by Ctrl-C      255  wrong usage
 )";
 
 }  // namespace ordo::app

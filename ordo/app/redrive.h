@@ -55,7 +55,7 @@ class Redrive {
   const Groups& groups() const { return groups_; }
   std::uint64_t found() const { return found_; }
 
-  // Until all that was found is put back, `stops` returns true (asked when `wake_fd` is readable),
+  // Until all that was found is put back, `stops` returns true (asked again and again),
   // or nothing comes for `patience`.
   Status run(int wake_fd, const std::function<bool()>& stops);
   std::uint64_t done() const { return done_; }

@@ -11,6 +11,7 @@
 #include "ordo/app/message_format.h"
 #include "ordo/app/operator_examples.h"
 #include "ordo/app/option_values.h"
+#include "ordo/app/progress.h"
 #include "ordo/app/redrive.h"
 #include "ordo/app/resource_text.h"
 #include "ordo/core/log.h"
@@ -101,7 +102,14 @@ Status redrive(BrokerSeat& seat, Typed& typed) {
   if (Status looked = redrive.look(); !looked) return looked;
   if (typed.is_dry || redrive.found() == 0) return print_groups(redrive, seat);
   InterruptFd interrupt;
-  const Status done = redrive.run(interrupt.fd(), [&] { return interrupt.is_raised(); });
+  Progress progress(true, STDERR_FILENO, system_clock());
+  const TimePoint began = system_clock().now();
+  const Status done = redrive.run(interrupt.fd(), [&] {
+    const double share = static_cast<double>(redrive.done()) / static_cast<double>(redrive.found());
+    progress.draw({redrive.done(), 0, system_clock().now() - began, share});
+    return interrupt.is_raised();
+  });
+  progress.hide();
   typed.is_interrupted = interrupt.is_raised();
   if (Status printed = print_done(redrive, seat); !printed) return printed;
   if (!done) {
