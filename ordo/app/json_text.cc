@@ -5,10 +5,8 @@ namespace {
 
 void append_name(std::string& object, std::string_view name, std::string_view suffix) {
   if (!object.empty() && object.back() != '{') object += ',';
-  object += '"';
-  object += name;
-  object += suffix;
-  object += "\":";
+  object += json_string(std::string(name).append(suffix));
+  object += ':';
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace ordo::app {
 
 // "name":"text", or "name_base64":"..." when the bytes are not UTF-8; with a comma before it unless
-// it is the first field of `object`.
+// it is the first field of `object`. The name may be anything that is UTF-8.
 void append_text_field(std::string& object, std::string_view name, std::string_view bytes);
 // "name":number
 void append_number_field(std::string& object, std::string_view name, long long number);

@@ -13,5 +13,12 @@ TEST(JsonTextTest, AFieldThatIsNotTextSaysSoInItsName) {
   EXPECT_EQ(object + "}", R"({"line":7,"input":"x","stderr_base64":"/w=="})");
 }
 
+// Attributes are named by clients.
+TEST(JsonTextTest, ANameIsTextLikeAnyOther) {
+  std::string object = "{";
+  append_text_field(object, "a\":{\n\\", "x");
+  EXPECT_EQ(object + "}", R"({"a\":{\n\\":"x"})");
+}
+
 }  // namespace
 }  // namespace ordo::app
