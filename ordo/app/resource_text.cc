@@ -59,6 +59,9 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
   const std::optional<nanoseconds> more = rest_of_moment(rest);
   const std::time_t whole = ::timegm(&parts);
   if (!more || whole < 0) return std::nullopt;
+  // The year 9999 is a way to say "after everything"; nanoseconds end in 2262.
+  constexpr seconds kEnd{9'200'000'000};
+  if (seconds(whole) >= kEnd) return WallTime(kEnd);
   return WallTime(seconds(whole) + *more);
 }
 

@@ -39,6 +39,7 @@ TEST(ResourceTextTest, AMomentIsADateOrSoMuchAgo) {
   EXPECT_EQ(read("2026-11-16 00:20:01Z"), "2026-11-16T00:20:01.000Z");
   EXPECT_EQ(read("2026-11-16T01:20:01+01:00"), "2026-11-16T00:20:01.000Z");
   EXPECT_EQ(read("2026-11-15T22:50:01-01:30"), "2026-11-16T00:20:01.000Z");
+  EXPECT_EQ(read("9999-12-31T23:59:59.999999999Z"), "2261-07-15T11:33:20.000Z");
   for (const char* wrong : {"", "soon", "2026-11-16", "2026-11-16T00:20:01", "2026-13-16T00:20:01Z",
                             "2026-11-16T00:20:01.Z", "2026-11-16T00:20:01Zx", "-soon"}) {
     EXPECT_FALSE(parse_moment("--time", wrong, now)) << wrong;
