@@ -52,9 +52,32 @@ show "printf '%s\n' '42 NEW ACME BUY 10 99.5' '42 FILL 4' '42 CANCEL' '0 QUOTE A
 kill -TERM $gateway
 wait $gateway
 
+printf '\n5. And durably: a broker for the official Pub/Sub clients. A payment fails, its key waits with what\n'
+printf '   is behind it, the other key goes on, and an operator decides.\n'
+"$path" serve --listen 127.0.0.1:0 --data data >serve.txt 2>/dev/null &
+serve=$!
+trap 'kill $serve 2>/dev/null || true; rm -rf "$folder"' EXIT
+until grep -q 'Ctrl-C' serve.txt; do
+  kill -0 $serve
+  sleep 0.01
+done
+PUBSUB_EMULATOR_HOST=$(sed -n 's/.*PUBSUB_EMULATOR_HOST=//p' serve.txt)
+export PUBSUB_EMULATOR_HOST
+show "ordo topics create orders"
+show "ordo subscriptions create billing --topic orders --ordered --min-retry-delay 60s"
+show "printf '{\"user\":\"%s\",\"do\":\"%s\"}\n' ann cart bob cart ann pay bob pay bob ship |
+      ordo pub orders --key-field user"
+show "ordo sub billing --exec 'grep -v bob.*pay' --idle 1s"
+show "ordo keys billing --blocked"
+show "ordo key skip billing bob"
+show "ordo sub billing --ack --data --count 1"
+kill -TERM $serve
+wait $serve
+
 cat <<END
 
 Try next:
+  ./run           a broker on 127.0.0.1:8085, with a status page; then $program demo
   $program gateway
   $program map --help
   seq 1000 | $program map -j4 --stats -- true
