@@ -131,7 +131,7 @@ void add_server(MetricsText& metrics, const http2::ServerStats& stats) {
           {"malformed_total", "What was not HTTP, or not gRPC.", stats.malformed},
           {"calmed_total", "Connections closed because of a flood.", stats.calmed},
           {"timed_out_total", "Connections closed because nothing moved.", stats.timed_out},
-          {"input_bytes", "Bytes of incomplete requests.", stats.input_bytes_now},
+          {"input_bytes", "Bytes of requests under way.", stats.input_bytes_now},
           {"output_bytes", "Bytes of answers that are not sent yet.", stats.output_bytes_now},
       }));
 }

@@ -6,7 +6,8 @@
 //
 // gRPC, package test, service Echo: Say (unary), Later (unary, replied by another thread), Chat
 // (each message comes back), Flood (as many messages of 64 KiB as the number it is sent, as fast as
-// the client takes them). Plain: GET /hello, POST /echo, GET /large (4 MiB), GET /events (chunked).
+// the client takes them), Listen (says nothing, however much it is told). Plain: GET /hello,
+// POST /echo, GET /large (4 MiB), GET /events (chunked).
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -27,6 +28,16 @@ class Chat final : public CallHandler {
  public:
   explicit Chat(CallPtr call) : call_(std::move(call)) {}
   void on_message(std::string_view bytes) override { call_->send(Slice::of(std::string(bytes))); }
+  void on_half_close() override { call_->finish(0); }
+
+ private:
+  const CallPtr call_;
+};
+
+class Listen final : public CallHandler {
+ public:
+  explicit Listen(CallPtr call) : call_(std::move(call)) {}
+  void on_message(std::string_view /*bytes*/) override {}
   void on_half_close() override { call_->finish(0); }
 
  private:
@@ -88,6 +99,9 @@ Routes routes_with(Loop& loop) {
   routes.streaming("/test.Echo/Flood", [](const CallPtr& call) -> std::unique_ptr<CallHandler> {
     return std::make_unique<Flood>(call);
   });
+  routes.streaming("/test.Echo/Listen", [](const CallPtr& call) -> std::unique_ptr<CallHandler> {
+    return std::make_unique<Listen>(call);
+  });
   routes.plain(answer);
   return routes;
 }
@@ -103,6 +117,7 @@ int run(std::size_t io_threads, std::chrono::seconds timeout) {
   options.io_threads = io_threads;
   options.limits.handshake_timeout = timeout;
   options.limits.write_timeout = timeout;
+  options.input_bytes_max = std::size_t{32} << 20;
   Routes routes = routes_with(loop);
   const Server* serving = nullptr;
   routes.plain("/failed", [&serving](const ExchangePtr& exchange) {

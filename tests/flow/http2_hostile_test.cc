@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "ordo/adapters/http2/gzip.h"
 #include "tests/support/echo_program.h"
 #include "tests/support/honest_client.h"
 #include "tests/support/raw_socket.h"
@@ -50,6 +51,7 @@ std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
   return text.append(payload);
 }
 
+constexpr std::uint8_t kData = 0;
 constexpr std::uint8_t kHeaders = 1;
 constexpr std::uint8_t kReset = 3;
 constexpr std::uint8_t kSettings = 4;
@@ -63,13 +65,13 @@ std::string hello() {
   return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(kSettings, 0, 0, "");
 }
 
-// POST http localhost with the content-type of gRPC and the path of a call that stays open.
-std::string call_block() {
-  const std::string path = "/test.Echo/Chat";
+// POST http localhost with the content-type of gRPC and the path of a call that stays open. HPACK
+// remembers nothing of it.
+std::string call_block(const std::string& path = "/test.Echo/Chat") {
   const std::string type = "application/grpc";
-  std::string block = "\x83\x86\x41\x01x\x44";
+  std::string block = "\x83\x86\x01\x01x\x04";
   block.push_back(static_cast<char>(path.size()));
-  block.append(path).append("\x5f");
+  block.append(path).append("\x0f\x10");
   block.push_back(static_cast<char>(type.size()));
   return block.append(type);
 }
@@ -111,7 +113,10 @@ struct Siege {
   std::size_t asked = 0;
 };
 
-void judge(const Siege& siege) {
+// Of what is work for the server, and not only noise, the time is not judged.
+enum class Judged { memory_and_time, memory };
+
+void judge(const Siege& siege, Judged judged) {
   if (!kIsSanitized) {
     EXPECT_LE(siege.growth, kGrowthMax);
   }
@@ -121,6 +126,7 @@ void judge(const Siege& siege) {
       testing::UnitTest::GetInstance()->current_test_info()->name(),
       static_cast<double>(siege.growth) / 1e6, static_cast<long>(siege.before.count()),
       static_cast<long>(siege.during.count()), siege.asked, static_cast<long>(siege.back.count()));
+  if (judged == Judged::memory) return;
   EXPECT_LE(siege.during, 2 * siege.before);
   EXPECT_LE(siege.back, std::chrono::seconds(1));
 }
@@ -130,7 +136,8 @@ using Pause = std::function<void()>;
 // Runs `attack`, which calls its pause after each step: then, with all the step brought still in
 // front of the server, an honest client asks, and the memory is looked at. One thread does both, so
 // that no scheduler comes between.
-void survive(EchoProgram& echo, const std::function<void(const Pause&)>& attack) {
+void survive(EchoProgram& echo, const std::function<void(const Pause&)>& attack,
+             Judged judged = Judged::memory_and_time) {
   HonestClient honest(echo.port());
   for (int i = 0; i < count_of(10'000, 20); ++i)
     honest.ask();
@@ -150,7 +157,7 @@ void survive(EchoProgram& echo, const std::function<void(const Pause&)>& attack)
   siege.growth = std::max(peak, echo.resident_bytes()) - before;
   EXPECT_EQ(honest.failed(), 0);
   EXPECT_GE(siege.asked, 1u);
-  judge(siege);
+  judge(siege, judged);
   EXPECT_NE(echo.end(), "");
 }
 
@@ -267,6 +274,59 @@ TEST(Http2Hostile, ConnectionsThatAskOnceAndStay) {
       if (i % kStep == 0) pause();
     }
   });
+}
+
+// Each head is long for the server and short for the client: three times the same field, which
+// HPACK remembers.
+TEST(Http2Hostile, CallsWithLongHeadsThatStay) {
+  Watchdog watchdog("Http2Hostile.CallsWithLongHeadsThatStay", kSiegeMax);
+  EchoProgram echo(server_options());
+  std::vector<RawSocket> sockets;
+  const std::string field = std::string("\x40\x01x\x7f\xa1\x1e", 6) + std::string(4'000, 'v');
+  std::string calls = hello() + frame(kHeaders, kEndHeaders, 1, call_block() + field);
+  for (std::uint32_t stream = 3; stream < 2'000; stream += 2)
+    calls.append(frame(kHeaders, kEndHeaders, stream, call_block() + "\xbe\xbe\xbe"));
+  survive(
+      echo,
+      [&](const Pause& pause) {
+        for (int i = 0; i < count_of(400, 20); ++i) {
+          sockets.emplace_back(echo.port());
+          sockets.back().send(calls);
+          pause();
+        }
+      },
+      Judged::memory);
+}
+
+// Of the longest message that is taken, as gzip makes it of nothing but zeros.
+TEST(Http2Hostile, ShortMessagesThatInflate) {
+  Watchdog watchdog("Http2Hostile.ShortMessagesThatInflate", kSiegeMax);
+  EchoProgram echo(server_options());
+  RawSocket socket(echo.port());
+  const std::string encoding = std::string("\0\x0dgrpc-encoding\x04gzip", 20);
+  const std::string zeros(std::size_t{20} << 20, '\0');
+  const std::string message = deflated({Slice::constant(zeros)});
+  std::string framed = {1, static_cast<char>(message.size() >> 24),
+                        static_cast<char>(message.size() >> 16),
+                        static_cast<char>(message.size() >> 8), static_cast<char>(message.size())};
+  framed.append(message);
+  survive(
+      echo,
+      [&](const Pause& pause) {
+        socket.send(hello());
+        for (std::uint32_t stream = 1; stream < 2 * static_cast<std::uint32_t>(count_of(200, 20));
+             stream += 2) {
+          std::string call =
+              frame(kHeaders, kEndHeaders, stream, call_block("/test.Echo/Listen") + encoding);
+          constexpr std::size_t kFrameBytesMax = 16'384;
+          for (std::size_t sent = 0; sent < framed.size(); sent += kFrameBytesMax)
+            call.append(
+                frame(kData, 0, stream, std::string_view(framed).substr(sent, kFrameBytesMax)));
+          socket.send(call);
+          pause();
+        }
+      },
+      Judged::memory);
 }
 
 TEST(Http2Hostile, OutOfDescriptorsAndBack) {

@@ -68,7 +68,7 @@ http2::Limits small_limits() {
   http2::Limits limits;
   limits.header_bytes_max = 1'024;
   limits.message_bytes_max = 2'000;
-  limits.input_bytes_max = 5'000;
+  limits.input_bytes_max = 20'000;
   limits.streams_max = 4;
   limits.resets_burst = 8;
   limits.controls_burst = 32;

@@ -36,8 +36,8 @@ void Connection::receive(std::string_view bytes, TimePoint now) {
 
 void Connection::choose(std::string_view bytes, TimePoint now) {
   first_bytes_.append(bytes);
-  const std::string_view all = first_bytes_;
-  if (all.size() < kPreface.size() && kPreface.starts_with(all)) return;
+  if (first_bytes_.size() < kPreface.size() && kPreface.starts_with(first_bytes_)) return;
+  const std::string all = std::exchange(first_bytes_, {});
   std::string_view rest = all;
   if (all.starts_with(kPreface)) {
     rest.remove_prefix(kPreface.size());
@@ -47,7 +47,6 @@ void Connection::choose(std::string_view bytes, TimePoint now) {
   }
   if (is_draining_) session_->drain(now);
   if (!rest.empty()) session_->receive(rest, now);
-  first_bytes_ = {};
 }
 
 void Connection::end_input(TimePoint now) {

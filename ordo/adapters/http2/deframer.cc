@@ -23,8 +23,7 @@ Deframer::Deframer(const Limits& limits, std::size_t& connection_bytes, InputBud
       kept_(limits, connection_bytes, budget) {}
 
 std::optional<std::string_view> Deframer::next(std::string_view& bytes) {
-  if (std::exchange(is_kept_used_, false)) kept_.clear();
-  inflated_.clear();
+  drop_message();
   if (error_) return std::nullopt;
   if (kept_.empty() && bytes.size() >= kPrefixBytes) {
     if (!check_prefix(bytes)) return std::nullopt;
@@ -51,6 +50,12 @@ std::optional<std::string_view> Deframer::next(std::string_view& bytes) {
   is_kept_used_ = true;
   const std::string_view whole = kept_.text();
   return take(whole.substr(kPrefixBytes), whole.front() == 1);
+}
+
+void Deframer::drop_message() {
+  if (std::exchange(is_kept_used_, false)) kept_.clear();
+  // clear() would keep all of its memory.
+  if (!inflated_.empty()) std::string().swap(inflated_);
 }
 
 std::optional<std::string_view> Deframer::take(std::string_view message, bool is_compressed) {

@@ -1,7 +1,10 @@
 // Deframer: messages out of the DATA of a gRPC call, however it is split.
 //
 //   Deframer deframer(limits, connection_bytes, budget);
-//   while (auto message = deframer.next(bytes)) use(*message);   // a view; gone at the next call
+//   while (auto message = deframer.next(bytes)) {
+//     use(*message);                                             // a view; gone at the next call
+//     deframer.drop_message();                                   // ... or here
+//   }
 //   if (deframer.error()) return finish(*deframer.error());
 //   // all of `bytes` has been taken, an incomplete message is kept
 //
@@ -10,7 +13,7 @@
 // Threads: one owner.
 // Bounds:  a message up to message_bytes_max, also when inflated. What is kept counts against the
 //          connection's input_bytes_max and the server's budget; when those are used up the call
-//          fails.
+//          fails. What was inflated does not count: it is there while the message is used.
 // Errors:  after an error next() returns nothing more.
 #pragma once
 
@@ -34,6 +37,9 @@ class Deframer {
 
   // Takes from `bytes` what belongs to the next message. Nothing: it needs more, or error().
   std::optional<std::string_view> next(std::string_view& bytes);
+
+  // The message that was returned is used no more: its memory is given back.
+  void drop_message();
 
   const std::optional<Error>& error() const { return error_; }
   // A message has begun and is not complete.

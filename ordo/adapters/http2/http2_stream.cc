@@ -15,6 +15,9 @@
 namespace ordo::http2 {
 namespace {
 
+// What a call or a request that is under way takes, about, beside its head.
+constexpr std::size_t kOwnBytes = std::size_t{3} * 1024;
+
 constexpr std::string_view kTooMuchUnread =
     "too many bytes of answers wait for the client of this connection to take them";
 
@@ -64,6 +67,7 @@ struct Digits {
 Http2Stream::Http2Stream(Http2Session& session, std::int32_t id)
     : session_(session),
       id_(id),
+      share_(session.context().limits, session.kept_bytes(), session.context().budget),
       kept_(session.context().limits, session.kept_bytes(), session.context().budget),
       sent_at_(session.now()) {
   constexpr std::size_t kHeadersUsual = 12;
@@ -100,6 +104,9 @@ void Http2Stream::end_headers() {
   } else if (header_bytes_ > session_.context().limits.header_bytes_max) {
     session_.context().counters.requests.add();
     refuse(431, "the request's headers are too long\n");
+  } else if (const char* reason = take_room_for_head()) {
+    session_.context().counters.requests.add();
+    refuse(503, std::string(reason) + "\n");
   } else if (session_.account()->is_full()) {
     session_.context().counters.requests.add();
     refuse(503, std::string(kTooMuchUnread) + "\n");
@@ -109,6 +116,15 @@ void Http2Stream::end_headers() {
   session_.expect_by(next_deadline());
 }
 
+// A few bytes of a client can be a long head: many of those that stay are bounded as input is.
+const char* Http2Stream::take_room_for_head() {
+  const std::size_t head = std::min(header_bytes_, session_.context().limits.header_bytes_max);
+  const char* const reason = share_.grow_or_begin(kOwnBytes + head);
+  if (reason == nullptr) return nullptr;
+  const RequestHead dropped = std::exchange(head_, {});  // Not needed to say no.
+  return reason;
+}
+
 void Http2Stream::begin_call(std::string_view content_type) {
   SessionContext& context = session_.context();
   context.counters.calls.add();
@@ -116,6 +132,7 @@ void Http2Stream::begin_call(std::string_view content_type) {
     return refuse(415, "the content-type of a gRPC call is application/grpc\n");
   if (head_.method != "POST") return refuse(405, "the method of a gRPC call is POST\n");
   is_grpc_ = true;
+  if (const char* reason = take_room_for_head()) return fail(ErrorCode::resource_exhausted, reason);
   call_ = std::make_shared<Call>(std::move(head_), context.mailbox, session_.account());
   call_->set_details_bytes_max(session_.details_bytes_max());
   call_->attach(this);
@@ -191,6 +208,7 @@ void Http2Stream::take_messages(std::string_view bytes) {
     const auto message = deframer_->next(bytes);
     if (!message) break;
     handle_message(*message);
+    deframer_->drop_message();
   }
   if (deframer_->error()) fail(deframer_->error()->code, deframer_->error()->message);
   if (is_output_ended_) bytes = {};

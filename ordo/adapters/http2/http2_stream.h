@@ -68,6 +68,7 @@ class Http2Stream final : public Channel {
  private:
   void begin_call(std::string_view content_type);
   const char* read_call_headers(Call& call);
+  const char* take_room_for_head();
   void begin_exchange();
   void take_data(std::string_view bytes);
   void take_messages(std::string_view bytes);
@@ -82,6 +83,7 @@ class Http2Stream final : public Channel {
 
   Http2Session& session_;
   const std::int32_t id_;
+  InputShare share_;  // Of the head, and of being there at all.
   RequestHead head_;
   std::size_t header_bytes_ = 0;
   std::shared_ptr<Call> call_;          // Of gRPC, or

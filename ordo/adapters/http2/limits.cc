@@ -35,7 +35,7 @@ Status check(const Limits& limits) {
       {"stream_output_bytes_max", limits.stream_output_bytes_max, 1, kBytesMax},
       {"output_bytes_max", limits.output_bytes_max, 1, kBytesMax},
       {"output_pause_bytes", limits.output_pause_bytes, 1, kBytesMax},
-      {"input_bytes_max", limits.input_bytes_max, 1, kBytesMax},
+      {"input_bytes_max", limits.input_bytes_max, 65'536, kBytesMax},
       {"resets_burst", limits.resets_burst, 1, kCountMax},
       {"resets_per_second", limits.resets_per_second, 1, kCountMax},
       {"controls_burst", limits.controls_burst, 16, kCountMax},

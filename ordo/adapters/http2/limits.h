@@ -4,7 +4,8 @@
 //   limits.streams_max = 100;
 //   if (Status good = check(limits); !good) return good;
 //
-// InputBudget: what all connections together hold of messages that are not complete yet.
+// InputBudget: what all connections together hold of messages that are not complete yet, and of the
+// heads of HTTP/2's calls and requests that are under way.
 //
 // OutputBudget: what all connections together hold of answers that are not sent yet. It refuses
 // nothing: who sees that it is full sends no more, and the slowest connections are cut off.
@@ -34,7 +35,7 @@ struct Limits {
   std::size_t stream_output_bytes_max = std::size_t{1} << 20;      // Queued; one message beyond it.
   std::size_t output_bytes_max = std::size_t{64} << 20;            // Queued for all streams.
   std::size_t output_pause_bytes = std::size_t{256} * 1024;        // For the socket; no input then.
-  std::size_t input_bytes_max = std::size_t{64} << 20;             // Of incomplete messages.
+  std::size_t input_bytes_max = std::size_t{64} << 20;  // Incomplete messages; heads of streams.
 
   // Of floods: what may come at once, and how much of it comes back each second.
   std::uint32_t resets_burst = 1'000;  // Streams reset by either side because of the client.
@@ -63,6 +64,8 @@ class InputBudget {
     give(bytes);
     return false;
   }
+  // Not refused; what it takes above the bound the others do not get.
+  void add(std::size_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t used() const { return used_.load(std::memory_order_relaxed); }
 

@@ -188,7 +188,7 @@ TEST_F(MemoryServerTest, IdleConnectionsAreClosedWhenTheyTakeTooMuch) {
   EXPECT_TRUE(is_served(server_->port()));
 }
 
-// ---------------------------------------------------------------- output nobody takes
+// ---------------------------------------------------------------- calls that stay
 
 struct OpenCalls {
   std::vector<CallPtr> calls{};
@@ -205,6 +205,50 @@ struct OpenCalls {
     });
   }
 };
+
+// Goal: heads that a client needs few bytes for, and keeps, take no more than the server allows.
+// Method: heads of 10 kB, and room for about 20 of them beside what each connection may have.
+TEST(HeadBudgetTest, HeadsOfCallsThatStayAreBounded) {
+  Http2Rig rig({}, 200'000);
+  OpenCalls open;
+  open.add_to(rig.routes);
+  const HeaderList head = {{"x-long", std::string(10'000, 'h')}};
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 40; ++i) {
+    ids.push_back(rig.client.call("/test.Echo/Stay", "", false, head));
+    rig.run();
+  }
+  EXPECT_GE(open.calls.size(), 10u);
+  EXPECT_LE(open.calls.size(), 20u);
+  EXPECT_LE(rig.budget.used(), 200'000u);
+  EXPECT_EQ(rig.client.answer(ids.back()).trailer("grpc-status"), "8");
+  const auto plain = rig.client.get("/hello");
+  rig.run();
+  EXPECT_EQ(rig.client.answer(plain).header(":status"), "404");
+
+  rig.client.reset(ids.front());
+  rig.run();
+  const std::size_t before = open.calls.size();
+  rig.client.call("/test.Echo/Stay", "", false, head);
+  rig.run();
+  EXPECT_EQ(open.calls.size(), before + 1);
+  rig.lose_connection();
+  EXPECT_EQ(rig.budget.used(), 0u);
+}
+
+TEST(HeadBudgetTest, WhoWantsLittleIsServedThoughOthersHaveTakenAll) {
+  Http2Rig rig({}, 200'000);
+  add_echo(rig.routes);
+  rig.budget.add(200'000);
+  const auto call = rig.client.call("/test.Echo/Say", framed("hello"), true);
+  const auto plain = rig.client.get("/hello");
+  rig.run();
+  EXPECT_THAT(rig.client.answer(call).messages(), ElementsAre("hello"));
+  EXPECT_EQ(rig.client.answer(plain).body, "hello\n");
+  EXPECT_EQ(rig.budget.used(), 200'000u);
+}
+
+// ---------------------------------------------------------------- output nobody takes
 
 TEST(OutputBudgetTest, WhileItIsFullACallMaySendOnlyWhenItHasNothingQueued) {
   Http2Rig rig;

@@ -38,6 +38,8 @@ Status check_options(const ServerOptions& options) {
   }
   if (options.connections_max < 1)
     return Error{ErrorCode::invalid_argument, "connections_max is 0; allowed is 1 or more"};
+  if (options.input_bytes_max < kBytesMin)
+    return Error{ErrorCode::invalid_argument, "input_bytes_max is below 1048576"};
   if (options.output_bytes_max < kBytesMin)
     return Error{ErrorCode::invalid_argument, "output_bytes_max is below 1048576"};
   if (options.idle_bytes_max < kBytesMin)

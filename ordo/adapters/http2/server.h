@@ -36,7 +36,8 @@ struct ServerOptions {
   std::size_t io_threads = 1;         // 1 to 64.
   // Near it idle ones are closed, see IdleList; at it others are answered 503 and closed.
   std::size_t connections_max = 10'000;
-  std::size_t input_bytes_max = std::size_t{256} << 20;  // Incomplete messages, of all connections.
+  // Incomplete messages, and heads of HTTP/2's calls that are under way, of all connections.
+  std::size_t input_bytes_max = std::size_t{256} << 20;
   // Answers that are not sent yet, of all connections. At it nobody may queue a second message, and
   // the connections that have taken nothing for the longest time are reset.
   std::size_t output_bytes_max = std::size_t{256} << 20;
@@ -62,7 +63,7 @@ struct ServerStats {
   std::uint64_t malformed = 0;         // Not HTTP, or not gRPC.
   std::uint64_t calmed = 0;            // Connections closed because of a flood.
   std::uint64_t timed_out = 0;         // Connections closed: nothing came, or nothing was taken.
-  std::uint64_t input_bytes_now = 0;   // Of incomplete messages.
+  std::uint64_t input_bytes_now = 0;   // Of incomplete messages, and of calls under way.
   std::uint64_t output_bytes_now = 0;  // Not sent yet.
 };
 
