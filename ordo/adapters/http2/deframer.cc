@@ -78,9 +78,10 @@ bool Deframer::check_prefix(std::string_view prefix) {
   } else if (flag == 1 && !is_gzip_allowed_) {
     fail(ErrorCode::internal, "a message is compressed, but grpc-encoding names no compression");
   } else if (length > limits_.message_bytes_max) {
-    fail(ErrorCode::resource_exhausted, "Received message larger than max (" +
-                                            std::to_string(length) + " vs. " +
-                                            std::to_string(limits_.message_bytes_max) + ")");
+    // Not RESOURCE_EXHAUSTED, as elsewhere: clients send that again, and it will not get smaller.
+    fail(ErrorCode::invalid_argument, "Received message larger than max (" +
+                                          std::to_string(length) + " vs. " +
+                                          std::to_string(limits_.message_bytes_max) + ")");
   }
   return !error_;
 }

@@ -204,14 +204,14 @@ TEST(GrpcTest, ACallThatEndsInAMessageIsRefused) {
   EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "3");
 }
 
-TEST(GrpcTest, AMessageAboveTheLimitIsResourceExhaustedWithBothSizes) {
+TEST(GrpcTest, AMessageAboveTheLimitIsInvalidWithBothSizes) {
   Limits limits;
   limits.message_bytes_max = 1'000;
   Http2Rig rig(limits);
   add_echo(rig.routes);
   const auto id = rig.client.call("/test.Echo/Say", framed(std::string(1'001, 'x')), true);
   rig.run();
-  EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "8");
+  EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "3");
   EXPECT_EQ(rig.client.answer(id).trailer("grpc-message"),
             "Received message larger than max (1001 vs. 1000)");
 }
@@ -272,7 +272,7 @@ TEST(GrpcTest, AMessageThatInflatesBeyondTheLimitIsResourceExhausted) {
   const auto id =
       rig.client.call("/test.Echo/Say", framed(bomb, true), true, {{"grpc-encoding", "gzip"}});
   rig.run();
-  EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "8");
+  EXPECT_EQ(rig.client.answer(id).trailer("grpc-status"), "3");
 }
 
 TEST(GrpcTest, ACompressionWeDoNotKnowIsUnimplementedAndSaysWhatWeKnow) {

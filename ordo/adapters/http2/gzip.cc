@@ -67,7 +67,7 @@ Result<std::string> inflated(std::string_view bytes, std::size_t bytes_max) {
   if (text.size() > bytes_max) {
     std::string words = "Received message larger than max (inflated, above ";
     words.append(std::to_string(bytes_max)).append(" bytes)");
-    return Error{ErrorCode::resource_exhausted, std::move(words)};
+    return Error{ErrorCode::invalid_argument, std::move(words)};
   }
   if (outcome != Z_STREAM_END || !is_all)
     return Error{ErrorCode::internal, "a compressed message is not gzip, or is cut short"};

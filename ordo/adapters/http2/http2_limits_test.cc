@@ -254,9 +254,24 @@ TEST(Http2LimitsTest, AHeaderListAboveTheLimitIsRefusedAndTheConnectionStays) {
       {{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {"x-large", large}}, "", true);
   const auto after = rig.client.call("/test.Echo/Say", framed("x"), true);
   rig.run();
-  EXPECT_EQ(rig.client.answer(call).trailer("grpc-status"), "8");
+  EXPECT_EQ(rig.client.answer(call).trailer("grpc-status"), "3");
   EXPECT_EQ(rig.client.answer(plain).header(":status"), "431");
   EXPECT_EQ(rig.client.answer(after).trailer("grpc-status"), "0");
+}
+
+// Node's clients say last what it is.
+TEST(Http2LimitsTest, ACallWithTooMuchMetadataIsRefusedAsACallWhereverItsTypeStands) {
+  Http2Rig rig;
+  add_echo(rig.routes);
+  HeaderList headers = {{":method", "POST"}, {":scheme", "http"}, {":path", "/test.Echo/Say"}};
+  headers.add("x-long", std::string(10'000, 'h'));
+  headers.add("x-longer", std::string(10'000, 'h'));
+  headers.add("content-type", "application/grpc+proto");
+  const auto id = rig.client.request(headers, framed("hello"), true);
+  rig.run();
+  EXPECT_EQ(rig.client.answer(id).header(":status"), "200");
+  EXPECT_EQ(rig.client.answer(id).header("grpc-status"), "3");
+  EXPECT_FALSE(rig.client.goaway());
 }
 
 TEST(Http2LimitsTest, StreamsAboveTheLimitAreRefusedAndTheOthersStay) {

@@ -18,6 +18,8 @@ namespace {
 // What a call or a request that is under way takes, about, beside its head.
 constexpr std::size_t kOwnBytes = std::size_t{3} * 1024;
 
+constexpr std::size_t kTypeBytesMax = 128;
+
 constexpr std::string_view kTooMuchUnread =
     "too many bytes of answers wait for the client of this connection to take them";
 
@@ -82,7 +84,13 @@ Http2Stream::~Http2Stream() {
 
 void Http2Stream::add_header(std::string_view name, std::string_view value) {
   header_bytes_ += name.size() + value.size() + HeaderList::kFieldBytes;
-  if (header_bytes_ > session_.context().limits.header_bytes_max) return;
+  if (header_bytes_ > session_.context().limits.header_bytes_max) {
+    // Too much; but what it is has to be known, for the refusal. Some clients say so last.
+    const bool is_type = name == "content-type" && looks_like_grpc(value) &&
+                         value.size() <= kTypeBytesMax && !head_.headers.find(name);
+    if (is_type) head_.headers.add(name, value);
+    return;
+  }
   if (!name.starts_with(':')) {
     head_.headers.add(name, value);
   } else if (name == ":path") {
@@ -138,7 +146,7 @@ void Http2Stream::begin_call(std::string_view content_type) {
   call_->attach(this);
   if (session_.account()->is_full()) return fail(ErrorCode::unavailable, kTooMuchUnread);
   if (header_bytes_ > context.limits.header_bytes_max) {
-    return fail(ErrorCode::resource_exhausted,
+    return fail(ErrorCode::invalid_argument,
                 "received metadata size exceeds the limit (" + std::to_string(header_bytes_) +
                     " vs. " + std::to_string(context.limits.header_bytes_max) + ")");
   }
