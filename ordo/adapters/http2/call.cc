@@ -12,6 +12,8 @@ namespace {
 // Below it compression makes messages longer, mostly.
 constexpr std::size_t kCompressedBytesMin = 256;
 constexpr unsigned kOk = 200;
+// Of the words of a status. What clients take of headers is left to its details.
+constexpr std::size_t kWordsBytesMax = 1'600;
 
 std::size_t size_of(const std::vector<Slice>& pieces) {
   std::size_t size = 0;
@@ -34,7 +36,7 @@ Part final_part(int code, std::string_view message, std::string_view details, He
   part.is_end = true;
   part.grpc_status = code;
   part.trailers = std::move(trailers);
-  if (!message.empty()) part.trailers.add("grpc-message", percent_encoded(message));
+  if (!message.empty()) part.trailers.add("grpc-message", percent_encoded(message, kWordsBytesMax));
   if (!details.empty()) part.trailers.add("grpc-status-details-bin", base64(details));
   return part;
 }

@@ -101,7 +101,8 @@ class CallHandler {
   virtual void on_writable() {}
   // As asked by ask_round_end(): no more input comes before what is sent now.
   virtual void on_round_end() {}
-  // The client has gone, or its deadline has passed: nothing that is sent arrives. The last call.
+  // The client has gone, its deadline has passed, or the front has ended the call (docs/http2.md):
+  // nothing that is sent arrives. The last call.
   virtual void on_cancelled() {}
 };
 

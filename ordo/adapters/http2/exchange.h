@@ -14,8 +14,9 @@
 //   exchange->end();
 //
 // Names of headers are given in lower case. The length, and what HTTP/1.1 says of the connection,
-// are set by the front. HEAD gets what GET would, without the body. A client of HTTP/1.1 that ends
-// its side of the connection has gone for those who ask by on_cancelled(); others still answer it.
+// are set by the front. HEAD gets what GET would, without the body; a streamed one is cancelled
+// once the head is sent. A client of HTTP/1.1 that ends its side of the connection has gone for
+// those who ask by on_cancelled(); others still answer it.
 //
 // Threads: any thread; on_writable() and on_cancelled() before the handler returns, and what they
 //          are given is called on the connection's I/O thread.

@@ -1,5 +1,6 @@
 #include "ordo/adapters/http2/grpc_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -63,12 +64,17 @@ bool is_grpc_content_type(std::string_view text) {
   return text.empty() || text.front() == '+' || text.front() == ';';
 }
 
-std::string percent_encoded(std::string_view text) {
+std::string percent_encoded(std::string_view text, std::size_t bytes_max) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
+  constexpr std::string_view kMore = "...";
   std::string encoded;
-  encoded.reserve(text.size());
+  encoded.reserve(std::min(text.size(), bytes_max));
+  std::size_t whole = 0;  // Up to here all letters are whole, and kMore has room behind them.
   for (const char character : text) {
     const auto byte = static_cast<unsigned char>(character);
+    const bool begins_letter = (byte & 0xC0) != 0x80;
+    if (begins_letter && encoded.size() + kMore.size() <= bytes_max) whole = encoded.size();
+    if (encoded.size() > bytes_max) break;
     if (byte >= 0x20 && byte <= 0x7E && byte != '%') {
       encoded.push_back(character);
     } else {
@@ -77,6 +83,7 @@ std::string percent_encoded(std::string_view text) {
       encoded.push_back(kHex[byte & 15]);
     }
   }
+  if (encoded.size() > bytes_max) encoded.replace(whole, std::string::npos, kMore);
   return encoded;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ bool is_grpc_content_type(std::string_view text);
 // Begins like one: the client means gRPC.
 bool looks_like_grpc(std::string_view content_type);
 
-// What grpc-message may not hold becomes %XX.
-std::string percent_encoded(std::string_view text);
+// What grpc-message may not hold becomes %XX. What is then longer than bytes_max is cut behind a
+// whole letter, and ends in dots. REQUIRES: bytes_max >= 3.
+std::string percent_encoded(std::string_view text, std::size_t bytes_max = ~std::size_t{0});
 
 // Without padding, as gRPC recommends; and back, with or without padding.
 std::string base64(std::string_view bytes);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "ordo/core/log.h"
+
 namespace ordo::http2 {
 namespace {
 
@@ -206,10 +208,24 @@ void Http1Session::fill(OutputQueue& output, TimePoint now) {
       if (exchange_ && piece.queued_bytes > 0)
         is_room_told = exchange_->note_sent(piece.queued_bytes) || is_room_told;
     }
+    const bool is_all_said = exchange_ && is_head_said_ && is_without_body_ && !is_answered_;
+    if (output_.empty() && is_all_said) cancel_exchange();  // Nothing that it sends is wanted.
     if (!output_.empty() || !exchange_ || !is_answered_) break;
     end_exchange();
   }
-  if (is_room_told && exchange_ && !is_answered_) exchange_->tell_writable();
+  if (is_room_told && exchange_ && !is_answered_) tell_writable();
+}
+
+// Who does not go on leaves a body that is cut short.
+void Http1Session::tell_writable() {
+  try {
+    exchange_->tell_writable();
+  } catch (...) {
+    log_line("a handler failed when there was room: " + reason_of_exception());
+    is_keep_alive_ = false;
+    cancel_exchange();
+    context_.touch();
+  }
 }
 
 void Http1Session::end_exchange() {
@@ -256,7 +272,11 @@ void Http1Session::cancel_exchange() {
   is_answered_ = true;
   context_.counters.cancelled.add();
   exchange_->mark_cancelled();
-  exchange_->tell_cancelled();
+  try {
+    exchange_->tell_cancelled();
+  } catch (...) {
+    log_line("a handler failed when its client had gone: " + reason_of_exception());
+  }
 }
 
 TimePoint Http1Session::next_deadline() const {

@@ -60,6 +60,7 @@ class Http1Session final : public Session, private Channel {
   void begin_exchange();
   void end_exchange();
   void cancel_exchange();
+  void tell_writable();
   void refuse(unsigned status, std::string_view words);
   void say_head(const Part& part, std::size_t body_bytes);
   void say_chunk(Chunk&& chunk);

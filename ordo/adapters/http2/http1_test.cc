@@ -1,6 +1,7 @@
 // HTTP/1.1 against a Connection, without sockets.
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -360,6 +361,76 @@ TEST(Http1Test, ADrainAnswersWhatRunsAndCloses) {
   kept->respond({.body = Slice::constant("bye")});
   EXPECT_THAT(rig.take(), testing::AllOf(HasSubstr("connection: close"), HasSubstr("bye")));
   EXPECT_TRUE(rig.connection().is_finished());
+}
+
+// Sends a body of two pieces, the second when there is room; `fail` stands for what a handler may
+// do wrong.
+struct Streamed {
+  ExchangePtr exchange{};
+  int cancelled = 0;
+
+  void add_to(Routes& routes, const std::function<void()>& fail) {
+    routes.plain([this, fail](const ExchangePtr& given) {
+      exchange = given;
+      given->on_writable([fail] { fail(); });
+      given->on_cancelled([this, fail] {
+        ++cancelled;
+        fail();
+      });
+      given->begin(200, {});
+      given->write(Slice::of(std::string(2'000, 'b')));
+      EXPECT_FALSE(given->wants_more());
+    });
+  }
+};
+
+Limits narrow() {
+  Limits limits;
+  limits.stream_output_bytes_max = 1'000;
+  return limits;
+}
+
+TEST(Http1Test, AHandlerThatThrowsWhenThereIsRoomLeavesABodyThatIsCutShort) {
+  ConnectionRig rig(narrow());
+  Streamed streamed;
+  streamed.add_to(rig.routes, [] { throw std::runtime_error("no"); });
+  rig.give(std::string(kGet) + std::string(kGet));
+  EXPECT_THAT(rig.take(), testing::AllOf(HasSubstr("7d0\r\nbbb"), testing::EndsWith("bbb\r\n")));
+  EXPECT_EQ(streamed.cancelled, 1);
+  EXPECT_TRUE(streamed.exchange->is_cancelled());
+  EXPECT_TRUE(rig.connection().is_finished());
+}
+
+TEST(Http1Test, AHandlerThatThrowsWhenItsClientHasGoneIsForgiven) {
+  ConnectionRig rig(narrow());
+  Streamed streamed;
+  streamed.add_to(rig.routes, [] { throw std::runtime_error("no"); });
+  rig.give(kGet);
+  rig.lose_connection();
+  EXPECT_EQ(streamed.cancelled, 1);
+}
+
+// Goal: a stream without end that is asked for by HEAD does not run for nobody.
+TEST(PlainTest, AStreamedBodyThatNobodyWantsIsCancelled) {
+  ConnectionRig old(narrow());
+  Streamed of_old;
+  of_old.add_to(old.routes, [] {});
+  old.give("HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(old.take(), testing::EndsWith("\r\n\r\n"));
+  EXPECT_EQ(of_old.cancelled, 1);
+  EXPECT_FALSE(of_old.exchange->write(Slice::constant("late")));
+  old.give("HEAD /b HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(old.take(), StartsWith("HTTP/1.1 200"));
+
+  Http2Rig rig(narrow());
+  Streamed streamed;
+  streamed.add_to(rig.routes, [] {});
+  const auto id = rig.client.get("/a", "HEAD");
+  rig.run();
+  EXPECT_EQ(rig.client.answer(id).header(":status"), "200");
+  EXPECT_TRUE(rig.client.answer(id).is_ended);
+  EXPECT_EQ(streamed.cancelled, 1);
+  EXPECT_FALSE(streamed.exchange->write(Slice::constant("late")));
 }
 
 TEST(PlainTest, TheSameHandlerServesHttp2) {

@@ -283,8 +283,13 @@ void Http2Stream::hold_input(bool is_held) {
 void Http2Stream::release_held() {
   if (is_output_ended_) return;
   const std::string bytes = kept_.release();
+  const bool has_end = std::exchange(is_end_held_, false);  // Behind all of these, however held.
   if (!bytes.empty()) take_data(bytes);
-  if (!is_input_held_ && !is_output_ended_ && std::exchange(is_end_held_, false)) finish_input();
+  if (has_end && is_input_held_) {
+    is_end_held_ = true;
+  } else if (has_end && !is_output_ended_) {
+    finish_input();
+  }
   session_.context().touch();
 }
 
@@ -301,7 +306,9 @@ void Http2Stream::refuse(unsigned status, std::string_view words) {
 }
 
 void Http2Stream::fail(ErrorCode code, std::string_view message) {
+  if (is_output_ended_) return;
   take(final_part(static_cast<int>(code), message, {}, {}));
+  tell_cancelled();  // Nothing that the handler sends arrives.
 }
 
 void Http2Stream::take(Part&& part) {
@@ -344,6 +351,7 @@ void Http2Stream::submit_head(const Part& part) {
   if (is_head_request_) {
     output_.clear();
     output_bytes_ = 0;
+    is_cut_ = !is_output_ended_;
     is_output_ended_ = true;
   }
   if (is_output_ended_ && output_.empty() && !is_grpc_) {
@@ -449,16 +457,17 @@ void Http2Stream::tell_round_end() {
 void Http2Stream::cancel() {
   if (call_) call_->attach(nullptr);
   if (exchange_) exchange_->attach(nullptr);
-  if (is_output_ended_ || (!call_ && !exchange_)) return;
+  const bool is_done = is_output_ended_ && !is_cut_;
+  if (is_done || (!call_ && !exchange_)) return;
   is_output_ended_ = true;
   session_.context().counters.cancelled.add();
-  if (call_) call_->mark_cancelled();
-  if (exchange_) exchange_->mark_cancelled();
   tell_cancelled();
 }
 
 // Nobody is left to be told of an exception.
 void Http2Stream::tell_cancelled() {
+  if (call_) call_->mark_cancelled();
+  if (exchange_) exchange_->mark_cancelled();
   try {
     if (handler_) handler_->on_cancelled();
     if (exchange_) exchange_->tell_cancelled();
@@ -483,8 +492,6 @@ void Http2Stream::on_time(TimePoint now) {
     sent_at_ = now;
   } else if (call_ && now >= call_->deadline()) {
     session_.context().counters.cancelled.add();
-    call_->mark_cancelled();
-    tell_cancelled();
     fail(ErrorCode::deadline_exceeded, "Deadline Exceeded");
   } else if (is_grpc_) {
     fail(ErrorCode::deadline_exceeded, "the request did not come in time");

@@ -106,6 +106,7 @@ class Http2Stream final : public Channel {
   bool is_head_request_ = false;
   bool is_head_sent_ = false;
   bool is_output_ended_ = false;
+  bool is_cut_ = false;       // ... by us, though the handler has more: HEAD.
   bool is_deferred_ = false;  // The library waits to be told that there is more.
   bool is_input_ended_ = false;
   bool is_input_held_ = false;

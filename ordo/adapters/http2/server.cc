@@ -202,6 +202,7 @@ void Server::drain(TimePoint deadline) {
   Parts& parts = *parts_;
   if (!parts.is_started || std::exchange(parts.is_stopped, true)) return;
   if (deadline == TimePoint::min()) {
+    parts.is_draining = true;
     parts.fronts.front()->call([&parts] { parts.listener->close(); });
   } else {
     begin_drain();

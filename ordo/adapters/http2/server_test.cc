@@ -255,6 +255,7 @@ TEST_F(Http2ServerTest, AStopCancelsWhatRuns) {
   EXPECT_EQ(waiting_.cancelled, 1);
   waiting_.finish_all(0);  // Too late, and harmless.
   server_->stop();
+  server_->begin_drain();
   server_.reset();
   waiting_.finish_all(0);
 }
