@@ -134,7 +134,8 @@ Status SubRun::go() {
   is_ending_ = true;
   if (hands_) hands_->stop_signal().request();  // Nothing runs, unless the broker refused.
   const Status wound_up = wind_up();
-  return ended ? wound_up : ended;
+  if (!ended || !wound_up) return ended ? wound_up : ended;
+  return output_;
 }
 
 Status SubRun::turn() {
@@ -245,10 +246,8 @@ void SubRun::write_printed() {
   if (printed_numbers_.empty()) return;
   const Status written = print_text(std::exchange(printed_, {}));
   const std::vector<std::uint64_t> numbers = std::exchange(printed_numbers_, {});
-  if (!written) {
-    is_ending_ = true;
-    return;
-  }
+  note_output(written);
+  if (!written) return;
   done_count_ += numbers.size();
   if (!options_.acks) return;
   for (const std::uint64_t number : numbers) {
@@ -257,6 +256,13 @@ void SubRun::write_printed() {
     settling_.ack(std::move(held->second));
     held_.erase(held);
   }
+}
+
+// A pipe that nobody reads any more is how such pipes end; all else is a fault.
+void SubRun::note_output(const Status& printed) {
+  if (printed) return;
+  is_ending_ = true;
+  if (output_ && !is_broken(STDOUT_FILENO)) output_ = printed;
 }
 
 void SubRun::take_done() {
@@ -284,7 +290,7 @@ void SubRun::take_done() {
     if (!is_good && is_ordered_ && !message.key.empty()) rewind(message.key, message);
     queue_.finish(done.lane);
     last_event_ = clock_.now();
-    if (!printed) is_ending_ = true;
+    note_output(printed);
   }
 }
 

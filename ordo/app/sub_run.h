@@ -91,6 +91,7 @@ class SubRun {
   void take(pubsub_client::IncomingMessage&& message);
   void print(const Item& item);
   void write_printed();
+  void note_output(const Status& printed);
   void start_turns();
   void take_done();
   void rewind(const std::string& key, const pubsub_client::IncomingMessage& failed);
@@ -109,6 +110,7 @@ class SubRun {
   std::map<std::uint64_t, std::string> held_;  // Ack ids of what is here and not settled.
   Settling settling_;
   std::string printed_;  // To be written.
+  Status output_;        // Why that could not be.
   std::vector<std::uint64_t> printed_numbers_;
   std::unordered_map<std::string, std::uint64_t> rewound_;  // By key: the last id that is void.
   std::uint64_t number_ = 0;

@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "broker_program.h"
 
@@ -192,6 +193,18 @@ TEST_F(SubProgramTest, EndsWhenNobodyReadsWhatItPrintsAlsoIfNothingMoreComes) {
   sub.close_output();
   const Finished end = sub.finish();
   EXPECT_EQ(end.status, 0) << end.err;
+}
+
+TEST_F(SubProgramTest, WhatCannotBeWrittenIsNotAcknowledgedAndSaid) {
+  create();
+  broker_->good({"pub", "orders", "one", "--key", "k"});
+  const std::string command = std::string(ORDO_PROGRAM) + " sub billing --ack --data --count 1" +
+                              " --host " + broker_->host() + " > /dev/full 2> " +
+                              folder_.file("errors");
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_THAT(folder_.read("errors"), HasSubstr("No space left"));
+  EXPECT_EQ(broker_->good({"sub", "billing", "--ack", "--data", "-n1"}), "one\n");
 }
 
 TEST_F(SubProgramTest, WhatIsWrongIsSaid) {
