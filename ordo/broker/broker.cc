@@ -227,6 +227,14 @@ Status Broker::modify_ack_deadline(const std::string& subscription, std::vector<
   return {};
 }
 
+Status Broker::give_back(const std::string& subscription, std::vector<broker::AckId> ids) {
+  const Result<Directory::Subscription> found = core_->find(subscription);
+  if (!found) return found.error();
+  const std::size_t count = ids.size();
+  broker::give_back((*found)->topic->hosts, (*found)->number, std::move(ids), count, {});
+  return {};
+}
+
 Result<Stream> Broker::open_stream(const std::string& subscription, const StreamOptions& options,
                                    broker::ConsumerEvents events) {
   if (options.ack_deadline &&

@@ -19,7 +19,7 @@
 // known.
 //
 // Threads: any, all calls. Those that return a Result wait, so they must not be made from callbacks
-//          and handlers of the broker, except those that take a callback, and settings_of().
+//          and handlers of the broker, but for those with a callback, settings_of(), give_back().
 //          Owns BrokerOptions::threads and three more.
 // Bounds:  BrokerOptions; docs/limits.md.
 // Errors:  with the codes and the words of the Pub/Sub service. `unavailable`: closed, or the store
@@ -183,6 +183,10 @@ class Broker {
                      broker::OnSettled on_settled);
   Status modify_ack_deadline(const std::string& subscription, std::vector<broker::AckId> ids,
                              std::chrono::nanoseconds deadline, broker::OnSettled on_settled);
+
+  // Delivered, and handed to nobody: they come again in place and at once, and this is no failed
+  // attempt. Does not wait.
+  Status give_back(const std::string& subscription, std::vector<broker::AckId> ids);
 
   Result<Stream> open_stream(const std::string& subscription, const StreamOptions& options,
                              broker::ConsumerEvents events);

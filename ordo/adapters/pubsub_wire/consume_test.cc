@@ -120,7 +120,9 @@ TEST(PullTest, ASecondRequestEndsItAndTakesNothing) {
 // and whoever serves the call has not been told yet.
 TEST(PullTest, WhatAPullGetsForAClientThatHasJustGoneIsForOthers) {
   WireRig rig;
-  rig.create();
+  v1::Subscription settings;
+  settings.mutable_dead_letter_policy()->set_dead_letter_topic(WireRig::topic());
+  rig.create(settings);
   CallLine& gone = rig.open("Subscriber/Pull");
   gone.send(pull_request());
   gone.close();
@@ -128,6 +130,7 @@ TEST(PullTest, WhatAPullGetsForAClientThatHasJustGoneIsForOthers) {
   std::vector<v1::ReceivedMessage> got;
   ASSERT_TRUE(rig.wait([&] { return !(got = rig.pull()).empty(); }));
   EXPECT_THAT(data_of(got), ElementsAre("1"));
+  EXPECT_EQ(got[0].delivery_attempt(), 1) << "nobody has failed";
 }
 
 TEST(PullTest, ALargeMessageIsSharedAndNotBroken) {

@@ -102,15 +102,14 @@ class PullCall final : public OpenCall, public std::enable_shared_from_this<Pull
     answer_->reply(response.take());
   }
 
-  // It ended by itself just before its client went: what it got is for others, too. That counts as
-  // an attempt, as the end of its lease would.
+  // It ended by itself just before its client went: what it got is for others, too.
   void give_back(const Result<std::vector<ReceivedMessage>>& got) const {
     if (!got || got->empty()) return;
     std::vector<broker::AckId> ids;
     ids.reserve(got->size());
     for (const ReceivedMessage& message : *got)
       ids.push_back(message.ack_id());
-    (void)core_->broker().modify_ack_deadline(subscription_, std::move(ids), {}, [](auto&&) {});
+    (void)core_->broker().give_back(subscription_, std::move(ids));
   }
 
   const CorePtr core_;
