@@ -122,6 +122,11 @@ void ConsumerDesk::limit_messages(std::int64_t messages) {
   send(grants);
 }
 
+void ConsumerDesk::set_ack_deadline(std::chrono::nanoseconds ack_deadline) {
+  for (const auto& host : hosts_)
+    host->post(Posted{SetConsumerDeadline{number_, ack_deadline}});
+}
+
 void ConsumerDesk::closed(const Error& reason) {
   if (is_closed_.exchange(true)) return;
   if (events_.closed) events_.closed(reason);

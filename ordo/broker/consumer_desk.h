@@ -63,6 +63,9 @@ class ConsumerDesk : public std::enable_shared_from_this<ConsumerDesk> {
   // REQUIRES: its settings have a limit of messages.
   void limit_messages(std::int64_t messages);
 
+  // Of what is delivered from now on.
+  void set_ack_deadline(std::chrono::nanoseconds ack_deadline);
+
   ConsumerNumber number() const { return number_; }
   CursorNumber subscription() const { return subscription_; }
   const Hosts& hosts() const { return hosts_; }

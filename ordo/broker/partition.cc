@@ -267,6 +267,12 @@ void Partition::Core::on(GrantCredit&& input, Step& step) {
   if (Subscription* subscription = touch(consumer->second)) subscription->grant(input, step);
 }
 
+void Partition::Core::on(SetConsumerDeadline&& input, Step&) {
+  const auto consumer = consumers_.find(input.consumer);
+  if (consumer == consumers_.end()) return;
+  if (Subscription* subscription = touch(consumer->second)) subscription->set_deadline(input);
+}
+
 void Partition::Core::on(CloseConsumer&& input, Step& step) {
   const auto consumer = consumers_.find(input.consumer);
   if (consumer == consumers_.end()) return;

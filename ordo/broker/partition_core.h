@@ -69,6 +69,7 @@ class Partition::Core {
   void forget_consumers(CursorNumber subscription);
   void on(OpenConsumer&& input, Step& step);
   void on(GrantCredit&& input, Step& step);
+  void on(SetConsumerDeadline&& input, Step& step);
   void on(CloseConsumer&& input, Step& step);
   void on(Acknowledge&& input, Step& step);
   void on(ModifyDeadline&& input, Step& step);

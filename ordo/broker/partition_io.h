@@ -96,6 +96,11 @@ struct GrantCredit {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
 };
+// What is delivered to it from now on has this deadline; what it holds keeps its own.
+struct SetConsumerDeadline {
+  ConsumerNumber consumer;
+  std::chrono::nanoseconds ack_deadline{};
+};
 // No more deliveries to it; unused credit is not returned. Its leases run on, except: `release`
 // frees all of them (a handler that closed with nack), `died` frees, about 1 s later and not for
 // exactly-once, those that never got any ack or deadline change.
@@ -226,9 +231,9 @@ struct AskStats {
 
 using Input =
     std::variant<Publish, Committed, Attach, Reconfigure, Detach, OpenConsumer, GrantCredit,
-                 CloseConsumer, Acknowledge, ModifyDeadline, ReadDone, TimeFound, SpillRead,
-                 SeekToTime, SeekToSnapshot, TakeSnapshot, DropSnapshot, TakeDeadLetter,
-                 DeadLetterDone, RetainTopic, OperateKey, ListKeys, Peek, AskStats>;
+                 SetConsumerDeadline, CloseConsumer, Acknowledge, ModifyDeadline, ReadDone,
+                 TimeFound, SpillRead, SeekToTime, SeekToSnapshot, TakeSnapshot, DropSnapshot,
+                 TakeDeadLetter, DeadLetterDone, RetainTopic, OperateKey, ListKeys, Peek, AskStats>;
 
 // ------------------------------------------------------------------------------------ effects
 

@@ -178,6 +178,25 @@ TEST(PartitionOrderTest, AStreamsOwnDeadlineOverridesTheSubscriptions) {
   EXPECT_EQ(rig.texts(), "1");
 }
 
+TEST(PartitionOrderTest, AStreamsNewDeadlineIsThatOfWhatIsDeliveredFromThenOn) {
+  PartitionRig rig;
+  rig.subscribe(ordered());
+  rig.set_ack_deadline(60s);
+  const ConsumerNumber consumer = rig.consume();
+  rig.publish("old", {"1"});
+  rig.send(SetConsumerDeadline{consumer, 20s});
+  rig.send(SetConsumerDeadline{ConsumerNumber(77), 1s});  // Nobody.
+  rig.publish("new", {"2"});
+  EXPECT_EQ(rig.texts(), "1 2");
+  rig.pass(20s - 1ns);
+  EXPECT_EQ(rig.texts(), "");
+  rig.pass(1ns);
+  EXPECT_EQ(rig.texts(), "2");
+  rig.ack("2");
+  rig.pass(40s);
+  EXPECT_EQ(rig.texts(), "1");
+}
+
 TEST(PartitionOrderTest, EverySubscriptionGetsItsOwnOrderedCopy) {
   PartitionRig rig;
   rig.subscribe(ordered());

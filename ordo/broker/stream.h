@@ -74,6 +74,12 @@ class Stream {
   // REQUIRES: it was opened, with a limit of messages.
   void limit_messages(std::int64_t messages) const { consumer_->limit_messages(messages); }
 
+  // Of what is delivered from now on; leases that there are keep theirs.
+  // REQUIRES: it was opened; 1 to 600 seconds.
+  void set_ack_deadline(std::chrono::nanoseconds ack_deadline) const {
+    consumer_->set_ack_deadline(ack_deadline);
+  }
+
   std::int64_t leased_messages() const { return consumer_ ? consumer_->leased_messages() : 0; }
 
  private:

@@ -73,6 +73,11 @@ void Subscription::grant(const GrantCredit& grant, Step& step) {
   if (std::find(woken_.begin(), woken_.end(), index) == woken_.end()) woken_.push_back(index);
 }
 
+void Subscription::set_deadline(const SetConsumerDeadline& set) {
+  const std::uint32_t index = consumers_.find(set.consumer);
+  if (index != kNoIndex) consumers_[index].ack_deadline = set.ack_deadline;
+}
+
 void Subscription::close_consumer(const CloseConsumer& close, Step& step) {
   const std::uint32_t index = consumers_.find(close.consumer);
   if (index == kNoIndex) return;

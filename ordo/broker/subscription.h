@@ -65,6 +65,7 @@ class Subscription {
 
   void open_consumer(const OpenConsumer& open);
   void grant(const GrantCredit& grant, Step& step);
+  void set_deadline(const SetConsumerDeadline& set);
   void close_consumer(const CloseConsumer& close, Step& step);
 
   void acknowledge(const Acknowledge& acknowledge, Step& step);

@@ -76,6 +76,9 @@ struct InWords {
     return "grant c" + text(i.consumer) + " " + text(i.messages) + " messages " + text(i.bytes) +
            " bytes";
   }
+  std::string operator()(const SetConsumerDeadline& i) const {
+    return "deadline of c" + text(i.consumer) + " " + text(i.ack_deadline);
+  }
   std::string operator()(const CloseConsumer& i) const {
     return "close c" + text(i.consumer) + " how " + text(static_cast<std::uint64_t>(i.how));
   }

@@ -77,6 +77,14 @@ Status PullStream::open(const StreamRequest& request) {
   return {};
 }
 
+void PullStream::set_deadline(std::chrono::seconds lease) {
+  {
+    const std::lock_guard lock(mutex_);
+    lease_ = lease;
+  }
+  stream_.set_ack_deadline(lease);
+}
+
 void PullStream::deliver(std::vector<broker::Delivery>&& deliveries) {
   const TimePoint now = core_->clock().now();
   {

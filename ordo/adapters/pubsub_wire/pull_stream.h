@@ -51,6 +51,8 @@ class PullStream final : public OpenCall, public std::enable_shared_from_this<Pu
   Status open(const StreamRequest& request);
   // Error: the stream has to end with it.
   Status settle(const StreamRequest& request);
+  // Of what is delivered from now on. REQUIRES: it is open.
+  void set_deadline(std::chrono::seconds lease);
   void end_round();
   // Answered by the next response.
   void owe_answer();

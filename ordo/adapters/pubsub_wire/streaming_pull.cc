@@ -1,4 +1,5 @@
 // StreamingPull: what its requests may say, and when.
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -85,10 +86,14 @@ class StreamingPullHandler final : public http2::CallHandler {
     if (!request) return malformed_request();
     if (Status checked = is_open_ ? check_later(*request) : check_first(*request); !checked)
       return checked;
-    if (!std::exchange(is_open_, true)) {
+    const bool is_first = !std::exchange(is_open_, true);
+    if (is_first) {
       answers_pings_ = request->protocol_version >= 1;
       if (Status opened = stream_->open(*request); !opened) return opened;
-    } else if (request->is_ping()) {
+    } else if (request->stream_ack_deadline_seconds != 0) {
+      stream_->set_deadline(std::chrono::seconds(request->stream_ack_deadline_seconds));
+    }
+    if (!is_first && request->is_ping()) {
       if (answers_pings_) stream_->owe_answer();
       return {};
     }

@@ -226,15 +226,36 @@ TEST_F(StreamingPullTest, ALaterRequestSaysNothingOfTheStreamAnyMore) {
   after_first(request, "Invalid ack id");
 }
 
-TEST_F(StreamingPullTest, ANewDeadlineAndAClientIdAreTolerated) {
+TEST_F(StreamingPullTest, ALaterDeadlineIsThatOfWhatIsDeliveredFromThenOn) {
   rig_.create();
   CallLine& line = open();
   v1::StreamingPullRequest request;
   request.set_stream_ack_deadline_seconds(60);
-  request.set_client_id("me");
+  request.set_client_id("me");  // Tolerated.
   line.send(request);
   ASSERT_TRUE(rig_.wait([&] { return line.messages().size() == 1; })) << "it is a ping too";
-  EXPECT_FALSE(line.is_ended());
+  rig_.publish("k", {"1"});
+  ASSERT_TRUE(wait_for(line, 1));
+  rig_.advance(59s);
+  rig_.poll();
+  EXPECT_THAT(received(line), SizeIs(1));
+  rig_.advance(1s);
+  ASSERT_TRUE(wait_for(line, 2));
+
+  request.set_stream_ack_deadline_seconds(10);
+  line.send(request);
+  ack(line, received(line)[1].ack_id());
+  rig_.publish("k", {"2"});
+  ASSERT_TRUE(wait_for(line, 3));
+  rig_.advance(10s);
+  ASSERT_TRUE(wait_for(line, 4));
+  EXPECT_THAT(data_of(line), ElementsAre("1", "1", "2", "2"));
+  for (const int seconds : {9, 601}) {
+    request.set_stream_ack_deadline_seconds(seconds);
+    CallLine& other = open();
+    other.send(request);
+    expect_end(other, kInvalidArgument, "must be between 10 and 600 seconds");
+  }
 }
 
 // ------------------------------------------------------------------------------ flow control
