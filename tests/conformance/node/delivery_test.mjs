@@ -76,6 +76,7 @@ test('what a message may be is bounded, and its refusal definite', options, asyn
     [one({attributes: many(101)})],
     Array.from({length: 1001}, () => one()),
     [one({data: Buffer.alloc(10_000_001)})],
+    [one({data: Buffer.alloc(21_000_000)})],  // More than a call takes.
   ];
   for (const messages of refused) {
     await assert.rejects(client.publish({topic: topic.name, messages}), hasCode(kInvalidArgument));
