@@ -239,8 +239,8 @@ TEST(Http2Hostile, PingsAndSettingsWithoutEnd) {
 }
 
 // GET http localhost /hello, and nothing after it.
-std::string request() {
-  return frame(kHeaders, kEndHeaders | kEndStream, 1, "\x82\x86\x41\x01x\x44\x06/hello");
+std::string request(std::uint32_t stream = 1) {
+  return frame(kHeaders, kEndHeaders | kEndStream, stream, "\x82\x86\x41\x01x\x44\x06/hello");
 }
 
 // Of three one is silent, one greets, one asks once; all stay.
@@ -314,8 +314,8 @@ TEST(Http2Hostile, ShortMessagesThatInflate) {
       echo,
       [&](const Pause& pause) {
         socket.send(hello());
-        for (std::uint32_t stream = 1; stream < 2 * static_cast<std::uint32_t>(count_of(200, 20));
-             stream += 2) {
+        const auto end = 2 * static_cast<std::uint32_t>(count_of(200, 10)) + 1;
+        for (std::uint32_t stream = 1; stream < end; stream += 2) {
           std::string call =
               frame(kHeaders, kEndHeaders, stream, call_block("/test.Echo/Listen") + encoding);
           constexpr std::size_t kFrameBytesMax = 16'384;
@@ -325,6 +325,9 @@ TEST(Http2Hostile, ShortMessagesThatInflate) {
           socket.send(call);
           pause();
         }
+        // When this is answered all of them have been inflated.
+        socket.send(request(end));
+        EXPECT_NE(socket.read_until("hello\n"), "");
       },
       Judged::memory);
 }
