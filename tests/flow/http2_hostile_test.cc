@@ -3,7 +3,8 @@
 //
 // With ORDO_HTTP_HOSTILE=1 in full size, on a machine that does nothing else: then the honest
 // client must also keep its 99th percentile within twice what it was, and be served within a second
-// after the attack. The figures are printed.
+// after the attack. The figures are printed. Where the attack takes its time from the system more
+// than from the server, the percentile may also be what it was on top of that with a BareServer.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 
 #include "ordo/adapters/http2/gzip.h"
+#include "tests/support/bare_server.h"
 #include "tests/support/echo_program.h"
 #include "tests/support/honest_client.h"
 #include "tests/support/raw_socket.h"
@@ -27,6 +29,7 @@
 namespace ordo::http2 {
 namespace {
 
+using testing_support::BareServer;
 using testing_support::EchoProgram;
 using testing_support::eventually;
 using testing_support::HonestClient;
@@ -109,6 +112,9 @@ struct Siege {
   std::size_t growth = 0;              // Of the server's memory, in bytes.
   std::chrono::microseconds before{};  // The honest client's 99th percentile,
   std::chrono::microseconds during{};
+  std::chrono::microseconds kept_before{};  // that on the connection it keeps,
+  std::chrono::microseconds kept_during{};
+  std::chrono::microseconds bare{};  // with a BareServer during the attack, 0: not measured,
   std::chrono::microseconds back{};  // and its first answer after the attack.
   std::size_t asked = 0;
 };
@@ -122,34 +128,57 @@ void judge(const Siege& siege, Judged judged) {
   }
   if (!is_full_size()) return;
   std::printf(
-      "%s: grew by %.1f MB, p99 %ld us before, %ld us during (%zu requests), back in %ld us\n",
+      "%s: grew by %.1f MB, p99 %ld us before, %ld us during (%zu requests; of the kept connection "
+      "%ld and %ld; of a bare server %ld), back in %ld us\n",
       testing::UnitTest::GetInstance()->current_test_info()->name(),
       static_cast<double>(siege.growth) / 1e6, static_cast<long>(siege.before.count()),
-      static_cast<long>(siege.during.count()), siege.asked, static_cast<long>(siege.back.count()));
+      static_cast<long>(siege.during.count()), siege.asked,
+      static_cast<long>(siege.kept_before.count()), static_cast<long>(siege.kept_during.count()),
+      static_cast<long>(siege.bare.count()), static_cast<long>(siege.back.count()));
   if (judged == Judged::memory) return;
-  EXPECT_LE(siege.during, 2 * siege.before);
+  EXPECT_LE(siege.during, siege.before + std::max(siege.before, siege.bare));
   EXPECT_LE(siege.back, std::chrono::seconds(1));
 }
 
 using Pause = std::function<void()>;
+using Attack = std::function<void(std::uint16_t port, const Pause& pause)>;
+
+// From where the attacker's connection `index` comes: not from the honest client's address, whose
+// ports would become rare.
+std::uint32_t address_of_attacker(int index) {
+  constexpr std::uint32_t kAddresses = 8;
+  return INADDR_LOOPBACK + 1 + static_cast<std::uint32_t>(index) % kAddresses;
+}
+
+// The honest client's 99th percentile with a server that is nothing but system calls; in full size.
+std::chrono::microseconds percentile_of_bare(const Attack& attack) {
+  if (!is_full_size()) return {};
+  const BareServer bare(0);
+  HonestClient honest(bare.port());
+  attack(bare.port(), [&] { honest.ask(); });
+  EXPECT_EQ(honest.failed(), 0);
+  return honest.percentile(0.99);
+}
 
 // Runs `attack`, which calls its pause after each step: then, with all the step brought still in
 // front of the server, an honest client asks, and the memory is looked at. One thread does both, so
 // that no scheduler comes between.
-void survive(EchoProgram& echo, const std::function<void(const Pause&)>& attack,
-             Judged judged = Judged::memory_and_time) {
+void survive(EchoProgram& echo, const Attack& attack, Judged judged = Judged::memory_and_time,
+             std::chrono::microseconds bare = {}) {
   HonestClient honest(echo.port());
   for (int i = 0; i < count_of(10'000, 20); ++i)
     honest.ask();
-  Siege siege{.before = honest.percentile(0.99)};
+  Siege siege{
+      .before = honest.percentile(0.99), .kept_before = honest.kept_percentile(0.99), .bare = bare};
   const std::size_t before = echo.resident_bytes();
   std::size_t peak = before;
   honest.forget_times();
-  attack([&] {
+  attack(echo.port(), [&] {
     honest.ask();
     if (honest.count() % 16 == 1) peak = std::max(peak, echo.resident_bytes());
   });
   siege.during = honest.percentile(0.99);
+  siege.kept_during = honest.kept_percentile(0.99);
   siege.asked = honest.count();
   const TimePoint end = system_clock().now();
   EXPECT_TRUE(is_served(echo.port()));
@@ -167,7 +196,7 @@ TEST(Http2Hostile, StreamsThatAreResetAtOnce) {
   EchoProgram echo(server_options());
   const int resets_max = count_of(1'000'000, 100'000);
   constexpr std::uint32_t kResetsOfOne = 1'100;
-  survive(echo, [&](const Pause& pause) {
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
     const std::string block = call_block();
     std::string batch = hello();
     for (std::uint32_t stream = 1; stream < 2 * kResetsOfOne; stream += 2) {
@@ -175,7 +204,7 @@ TEST(Http2Hostile, StreamsThatAreResetAtOnce) {
       batch.append(frame(kReset, 0, stream, std::string_view("\0\0\0\x08", 4)));
     }
     for (int sent = 0; sent < resets_max; sent += static_cast<int>(kResetsOfOne)) {
-      RawSocket socket(echo.port());
+      RawSocket socket(port, 0, address_of_attacker(sent));
       socket.send(batch);
       pause();
       EXPECT_TRUE(socket.is_closed());
@@ -190,7 +219,7 @@ void flood(std::uint16_t port, int connections, const std::string& begin, const 
   constexpr int kFloodStep = 32;
   int steps = 0;
   for (int i = 0; i < connections; ++i) {
-    RawSocket socket(port);
+    RawSocket socket(port, 0, address_of_attacker(i));
     socket.send(hello() + begin);
     std::size_t sent = 0;
     while (sent < kBytesMax && socket.send(bytes)) {
@@ -208,18 +237,18 @@ TEST(Http2Hostile, EndlessContinuations) {
   std::string continuations;
   for (int i = 0; i < 1'000; ++i)
     continuations.append(frame(kContinuation, 0, 1, "\x82"));
-  survive(echo, [&](const Pause& pause) {
-    flood(echo.port(), count_of(500, 20), frame(kHeaders, 0, 1, ""), continuations, pause);
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
+    flood(port, count_of(500, 20), frame(kHeaders, 0, 1, ""), continuations, pause);
   });
 }
 
 TEST(Http2Hostile, TenMegabytesOfHeaders) {
   Watchdog watchdog("Http2Hostile.TenMegabytesOfHeaders", kSiegeMax);
   EchoProgram echo(server_options());
-  survive(echo, [&](const Pause& pause) {
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
     const std::string field = std::string("\x40\x01x\x7f\xe1\x7d", 6) + std::string(16'224, 'v');
-    flood(echo.port(), count_of(500, 20), frame(kHeaders, 0, 1, field),
-          frame(kContinuation, 0, 1, field), pause);
+    flood(port, count_of(500, 20), frame(kHeaders, 0, 1, field), frame(kContinuation, 0, 1, field),
+          pause);
   });
 }
 
@@ -232,9 +261,9 @@ TEST(Http2Hostile, PingsAndSettingsWithoutEnd) {
     pings.append(frame(kPing, 0, 0, "pingping"));
     settings.append(frame(kSettings, 0, 0, ""));
   }
-  survive(echo, [&](const Pause& pause) {
-    flood(echo.port(), count_of(250, 10), "", pings, pause);
-    flood(echo.port(), count_of(250, 10), "", settings, pause);
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
+    flood(port, count_of(250, 10), "", pings, pause);
+    flood(port, count_of(250, 10), "", settings, pause);
   });
 }
 
@@ -247,33 +276,39 @@ std::string request(std::uint32_t stream = 1) {
 TEST(Http2Hostile, ConnectionsThatAreHeldAndNotUsed) {
   Watchdog watchdog("Http2Hostile.ConnectionsThatAreHeldAndNotUsed", kSiegeMax);
   allow_descriptors();
-  EchoProgram echo(server_options());
   std::vector<RawSocket> sockets;
   const int connections = count_of(15'000, 900);
-  survive(echo, [&](const Pause& pause) {
+  const Attack attack = [&](std::uint16_t port, const Pause& pause) {
     for (int i = 0; i < connections; ++i) {
-      sockets.emplace_back(echo.port());
+      sockets.emplace_back(port, 0, address_of_attacker(i));
       if (i % 3 == 1) sockets.back().send(hello());
       if (i % 3 == 2) sockets.back().send(hello() + request());
       if (i % kStep == 0) pause();
     }
-  });
+  };
+  EchoProgram echo(server_options());
+  const std::chrono::microseconds bare = percentile_of_bare(attack);
+  sockets.clear();
+  survive(echo, attack, Judged::memory_and_time, bare);
 }
 
 // Each asks once, and stays: what has served somebody takes most memory.
 TEST(Http2Hostile, ConnectionsThatAskOnceAndStay) {
   Watchdog watchdog("Http2Hostile.ConnectionsThatAskOnceAndStay", kSiegeMax);
   allow_descriptors();
-  EchoProgram echo(server_options());
   std::vector<RawSocket> sockets;
   const int connections = count_of(15'000, 600);
-  survive(echo, [&](const Pause& pause) {
+  const Attack attack = [&](std::uint16_t port, const Pause& pause) {
     for (int i = 0; i < connections; ++i) {
-      sockets.emplace_back(echo.port());
+      sockets.emplace_back(port, 0, address_of_attacker(i));
       sockets.back().send(hello() + request());
       if (i % kStep == 0) pause();
     }
-  });
+  };
+  EchoProgram echo(server_options());
+  const std::chrono::microseconds bare = percentile_of_bare(attack);
+  sockets.clear();
+  survive(echo, attack, Judged::memory_and_time, bare);
 }
 
 // Each head is long for the server and short for the client: three times the same field, which
@@ -288,9 +323,9 @@ TEST(Http2Hostile, CallsWithLongHeadsThatStay) {
     calls.append(frame(kHeaders, kEndHeaders, stream, call_block() + "\xbe\xbe\xbe"));
   survive(
       echo,
-      [&](const Pause& pause) {
+      [&](std::uint16_t port, const Pause& pause) {
         for (int i = 0; i < count_of(400, 20); ++i) {
-          sockets.emplace_back(echo.port());
+          sockets.emplace_back(port, 0, address_of_attacker(i));
           sockets.back().send(calls);
           pause();
         }
@@ -312,7 +347,7 @@ TEST(Http2Hostile, ShortMessagesThatInflate) {
   framed.append(message);
   survive(
       echo,
-      [&](const Pause& pause) {
+      [&](std::uint16_t /*port*/, const Pause& pause) {
         socket.send(hello());
         const auto end = 2 * static_cast<std::uint32_t>(count_of(200, 10)) + 1;
         for (std::uint32_t stream = 1; stream < end; stream += 2) {
@@ -370,10 +405,10 @@ TEST(Http2Hostile, HandshakesThatStopHalfWay) {
   Watchdog watchdog("Http2Hostile.HandshakesThatStopHalfWay", kSiegeMax);
   allow_descriptors();
   EchoProgram echo(server_options(kShortTimeout));
-  survive(echo, [&](const Pause& pause) {
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
     std::vector<RawSocket> sockets;
     for (int i = 0; i < count_of(5'000, 200); ++i) {
-      sockets.emplace_back(echo.port());
+      sockets.emplace_back(port, 0, address_of_attacker(i));
       sockets.back().send(i % 2 == 0 ? "PRI * HTT" : "GET / HT");
       if (i % kStep == 0) pause();
     }
@@ -390,9 +425,9 @@ TEST(Http2Hostile, ReadersThatDoNotRead) {
   allow_descriptors();
   EchoProgram echo(server_options(kShortTimeout));
   std::vector<RawSocket> sockets;
-  survive(echo, [&](const Pause& pause) {
+  survive(echo, [&](std::uint16_t port, const Pause& pause) {
     for (int i = 0; i < count_of(2'000, 200); ++i) {
-      sockets.emplace_back(echo.port(), 4'096);
+      sockets.emplace_back(port, 4'096, address_of_attacker(i));
       sockets.back().send("GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n");
       if (i % kStep == 0) pause();
     }

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -23,6 +24,20 @@ constexpr std::uint64_t kNoiseMax = 8;  // Of one read; above it the next are sm
 constexpr int kSeldomMax = 8;           // Who was idle more often, having asked, asks often.
 constexpr int kWritesMax = 4;           // To one connection, before the others get their turn.
 constexpr std::size_t kPiecesMax = 64;
+constexpr int kDeadlinesMax = 64;  // Of one step of the timer.
+// What a round does for those that are put off: the work of one, and of others until then.
+constexpr auto kPutOffTime = std::chrono::microseconds(20);
+constexpr std::uint32_t kInput = EPOLLIN | EPOLLRDHUP;
+constexpr std::uint32_t kEnds = EPOLLRDHUP | EPOLLERR | EPOLLHUP;
+// So many that are put off may be reported as ready again and again. A look at the readiness set
+// brings some of those that are ready: more of these would hide the others.
+constexpr std::size_t kCrowdMax = 16;
+// Of what a socket is given, so much may wait to be sent: at first, and once the client has taken
+// some. The system would take megabytes for one that does not read, and each costs time, to be
+// taken and to be given up.
+constexpr int kUnsentBytesMin = 16 * 1024;
+constexpr int kUnsentBytesMax = 128 * 1024;
+constexpr int kCutOffMax = 1;  // At once.
 constexpr auto kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytesMax = std::size_t{4} * 1024 * 1024;
 // Deadlines are not more exact than this, and so many of them are one wake-up.
@@ -66,9 +81,21 @@ struct Front::Peer {
                            .touch = [this, &front] { front.touch(*this); }},
             front.store_, front.now_) {}
 
+  // Whether the others need not go before it.
+  bool is_trusted() const {
+    return !is_noisy && !is_lingering && !is_shed && connection.has_served();
+  }
+
   const std::uint64_t number;
   sockets::Descriptor socket;
-  std::uint32_t interest = EPOLLIN;  // What the readiness set reports of it.
+  std::uint32_t interest = kInput;  // What the readiness set reports of it.
+  std::uint32_t put_off_events = 0;
+  bool is_put_off = false;
+  bool is_due = false;    // Put off: its deadline has come.
+  bool is_heard = false;  // Something of it has been read.
+  bool is_noisy = false;
+  bool is_disarmed = false;  // Put off: the readiness set does not report it meanwhile.
+  int unsent_bytes_max = 0;  // 0: as the system likes.
   bool is_touched = false;
   bool is_blocked = false;  // The last write did not take all.
   bool is_input_ended = false;
@@ -109,8 +136,9 @@ void Front::adopt(sockets::Descriptor socket) {
     return;
   }
   if (is_draining_) peer.connection.drain(now_);
-  touch(peer);
-  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+  settle(peer);
+  if (is_crowded()) loop_.ring();
+  arm_timer();
 }
 
 void Front::shed_idle() {
@@ -118,7 +146,8 @@ void Front::shed_idle() {
   if (!number) return;
   now_ = system_clock().now();
   shed(*peers_.find(*number));
-  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+  settle_touched(now_);
+  if (!touched_.empty()) loop_.ring();
 }
 
 void Front::shed(Peer& peer) {
@@ -139,15 +168,18 @@ std::vector<Front::Waiting> Front::waiting() {
   return all;
 }
 
-void Front::cut_off(TimePoint limit) {
+bool Front::cut_off(TimePoint limit) {
   now_ = system_clock().now();
+  int count = 0;
   peers_.for_each([&](Peer& peer) {
     const Connection& connection = peer.connection;
     if (peer.is_lingering || connection.queued_bytes() == 0 || connection.sent_at() > limit) return;
+    if (++count > kCutOffMax) return;
     counters_.cut_off.add();
     abort(peer);
   });
-  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+  if (!touched_.empty()) loop_.ring();
+  return count > kCutOffMax;
 }
 
 void Front::begin_drain() {
@@ -183,14 +215,66 @@ void Front::end() {
 void Front::on_ready(std::uint64_t number, std::uint32_t events) {
   Peer* const peer = peers_.find(number);
   if (peer == nullptr) return;
-  if ((events & EPOLLOUT) != 0) {
-    peer->is_blocked = false;
-    touch(*peer);
+  if (peer->is_trusted() && (events & kEnds) == 0) return act(*peer, events);
+  peer->put_off_events |= events;
+  put_off(*peer);
+  if (put_off_.size() > kCrowdMax) disarm(*peer);
+}
+
+void Front::put_off(Peer& peer) {
+  if (std::exchange(peer.is_put_off, true)) return;
+  put_off_.add(peer.number, peer.is_heard ? PutOffList::Kind::other : PutOffList::Kind::unheard);
+}
+
+// Until it has its turn the readiness set reports nothing of it, or at most once, that it has gone.
+void Front::disarm(Peer& peer) {
+  if (std::exchange(peer.is_disarmed, true)) return;
+  peer.interest = EPOLLET;
+  loop_.rewatch(peer.socket.get(), peer.number, peer.interest);
+}
+
+// One that asks may take the place of many that did not: these are closed one by one, too.
+void Front::do_put_off(TimePoint limit) {
+  has_done_put_off_ = has_put_off();
+  if (!has_done_put_off_) return;
+  const TimePoint enough = system_clock().now() + kPutOffTime;
+  do {
+    is_shed_next_ = !is_shed_next_;
+    const bool is_far_above = idle_.bytes() > parts_.idle_bytes_max + parts_.idle_bytes_max / 8;
+    if (is_crowded() && (is_shed_next_ || is_far_above || put_off_.empty())) {
+      shed(*peers_.find(*idle_.first()));
+    } else if (Peer* const peer = peers_.find(put_off_.take())) {
+      resume(*peer);
+    }
+    settle_touched(limit);
+  } while (has_put_off() && system_clock().now() < enough);
+}
+
+void Front::resume(Peer& peer) {
+  peer.is_put_off = false;
+  if (std::exchange(peer.is_disarmed, false)) set_interest(peer);
+  if (std::exchange(peer.is_due, false)) {
+    if (peer.is_lingering && now_ >= peer.linger_until) return close(peer);
+    if (peer.is_lingering) {
+      schedule(peer);
+    } else {
+      peer.connection.on_time(now_);
+      touch(peer);
+    }
   }
-  if ((peer->interest & EPOLLIN) != 0 && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) {
-    peer->is_lingering ? discard(*peer) : read(*peer);
+  act(peer, std::exchange(peer.put_off_events, 0));
+}
+
+void Front::act(Peer& peer, std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    peer.is_blocked = false;
+    if (peer.unsent_bytes_max == kUnsentBytesMin) bound_unsent(peer, kUnsentBytesMax);
+    touch(peer);
+  }
+  if ((peer.interest & EPOLLIN) != 0 && (events & (kInput | kEnds)) != 0) {
+    peer.is_lingering ? discard(peer) : read(peer);
   } else if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
-    close(*peer);
+    close(peer);
   }
 }
 
@@ -207,6 +291,7 @@ void Front::read(Peer& peer) {
     return;
   }
   now_ = system_clock().now();
+  peer.is_heard = true;
   if (count == 0) {
     peer.is_input_ended = true;
     peer.connection.end_input(now_);
@@ -215,7 +300,8 @@ void Front::read(Peer& peer) {
     counters_.bytes_received.add(size);
     const std::uint64_t noise = peer.connection.noise();
     peer.connection.receive({read_buffer_.get(), size}, now_);
-    if (peer.connection.noise() - noise > kNoiseMax) {
+    peer.is_noisy = peer.connection.noise() - noise > kNoiseMax;
+    if (peer.is_noisy) {
       peer.read_bytes = kReadBytesMin;
     } else if (size == peer.read_bytes) {
       peer.read_bytes = std::min(2 * size, kReadBytesMax);
@@ -225,7 +311,8 @@ void Front::read(Peer& peer) {
 }
 
 void Front::discard(Peer& peer) {
-  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, 0);
+  // To truncate is to drop: nothing is copied.
+  const ssize_t count = ::recv(peer.socket.get(), read_buffer_.get(), kReadBytesMax, MSG_TRUNC);
   if (count < 0 && would_block(errno)) return;
   if (count > 0) {
     const auto size = static_cast<std::size_t>(count);
@@ -235,9 +322,17 @@ void Front::discard(Peer& peer) {
   if (count <= 0 || peer.discarded_bytes > kLingerBytesMax) close(peer);
 }
 
+void Front::end_round(TimePoint limit) {
+  settle_touched(limit);
+  do_put_off(limit);
+  if (!touched_.empty() || has_put_off()) loop_.ring();
+  if (parts_.output->is_full()) parts_.relieve();
+  arm_timer();
+}
+
 // Settles all that were touched. Handlers may touch others meanwhile, which get their turn at once,
 // some times and until `limit`.
-void Front::end_round(TimePoint limit) {
+void Front::settle_touched(TimePoint limit) {
   for (int turn = 0; turn < kSettleTurnsMax && !touched_.empty(); ++turn) {
     if (turn > 0 && system_clock().now() >= limit) break;
     std::swap(touched_, settling_);
@@ -249,9 +344,6 @@ void Front::end_round(TimePoint limit) {
     }
     settling_.clear();
   }
-  if (!touched_.empty()) loop_.ring();
-  if (parts_.output->is_full()) parts_.relieve();
-  arm_timer();
 }
 
 void Front::settle(Peer& peer) {
@@ -288,8 +380,6 @@ void Front::note_idle(Peer& peer) {
                               : peer.idle_count > 0        ? IdleList::Rank::seldom
                                                            : IdleList::Rank::fresh;
   idle_.place(peer.idle_place, peer.number, rank, connection.idle_bytes());
-  while (idle_.bytes() > parts_.idle_bytes_max)
-    shed(*peers_.find(*idle_.first()));
 }
 
 // False: the connection is gone.
@@ -298,6 +388,8 @@ bool Front::send(Peer& peer) {
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = peer.connection.output().gather(pieces);
+  if (peer.unsent_bytes_max == 0 && peer.connection.output().size() > kUnsentBytesMin)
+    bound_unsent(peer, kUnsentBytesMin);
   const ssize_t count = ::sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL);
   if (count < 0 && !would_block(errno)) {
     close(peer);
@@ -316,10 +408,16 @@ bool Front::send(Peer& peer) {
   return true;
 }
 
+void Front::bound_unsent(Peer& peer, int bytes_max) {
+  peer.unsent_bytes_max = bytes_max;
+  ::setsockopt(peer.socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes_max, sizeof(bytes_max));
+}
+
 void Front::set_interest(Peer& peer) {
+  if (peer.is_disarmed) return;
   std::uint32_t interest = 0;
   const bool wants_input = peer.connection.wants_input() && !peer.is_input_ended;
-  if (peer.is_lingering || wants_input) interest |= EPOLLIN;
+  if (peer.is_lingering || wants_input) interest |= kInput;
   if (peer.is_blocked) interest |= EPOLLOUT;
   if (interest == peer.interest) return;
   loop_.rewatch(peer.socket.get(), peer.number, interest);
@@ -379,20 +477,18 @@ void Front::arm_timer() {
 void Front::on_timer() {
   armed_for_ = TimePoint::max();
   now_ = system_clock().now();
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+  for (int i = 0; i < kDeadlinesMax; ++i) {
+    if (deadlines_.empty() || deadlines_.begin()->first > now_) break;
     const std::uint64_t number = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
     Peer* const peer = peers_.find(number);
     ORDO_CHECK(peer != nullptr);
     peer->scheduled = TimePoint::max();
-    if (peer->is_lingering) {
-      close(*peer);
-      continue;
-    }
-    peer->connection.on_time(now_);
-    touch(*peer);
+    peer->is_due = true;
+    put_off(*peer);
   }
-  end_round(now_ + sockets::IoLoop::kRoundsTimeMax);
+  if (!put_off_.empty()) loop_.ring();
+  arm_timer();
 }
 
 void Front::check_empty() {

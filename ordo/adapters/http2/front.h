@@ -3,10 +3,14 @@
 // A round: one read of each ready connection, which calls the handlers; what other threads have
 // posted; then one write to each connection that has something to send (sockets::IoLoop).
 //
+// Some connections are put off until all others had their turn: new ones, until a request has come,
+// those that make noise (FrameMeter), and those that end. A round does the work of one of them
+// (PutOffList), or of a few if that is little.
+//
 // Threads: those that say so, the thread of the front; the others by the server's owner.
 // Bounds:  one block of kReadBytesMax for reading; a deadline for each connection. A new one,
-//          and one that makes noise (FrameMeter), is read in small pieces, so that the others do
-//          not wait for what its bytes cost.
+//          and one that makes noise, is read in small pieces, so that the others do not wait for
+//          what its bytes cost. 64 deadlines of a millisecond.
 #pragma once
 
 #include <atomic>
@@ -27,6 +31,7 @@
 #include "ordo/adapters/http2/idle_list.h"
 #include "ordo/adapters/http2/limits.h"
 #include "ordo/adapters/http2/output_queue.h"
+#include "ordo/adapters/http2/put_off_list.h"
 #include "ordo/adapters/http2/routes.h"
 #include "ordo/adapters/http2/session.h"
 #include "ordo/adapters/sockets/descriptor.h"
@@ -77,8 +82,9 @@ class Front final : private sockets::IoLoop::Owner {
     std::size_t bytes = 0;
   };
   std::vector<Waiting> waiting();
-  // Resets those of them that have taken nothing after `limit`. On the thread of the front.
-  void cut_off(TimePoint limit);
+  // Resets one of those that have taken nothing after `limit`; true: there are more of them. On
+  // the thread of the front.
+  bool cut_off(TimePoint limit);
 
   // Lets all connections finish what runs; does not wait. Idempotent.
   void begin_drain();
@@ -96,12 +102,22 @@ class Front final : private sockets::IoLoop::Owner {
   void on_ready(std::uint64_t number, std::uint32_t events) override;
   void on_bell() override;
   void end_round(TimePoint limit) override;
+  bool gives_way() const override { return has_done_put_off_; }
+  bool has_put_off() const { return !put_off_.empty() || is_crowded(); }
+  bool is_crowded() const { return idle_.bytes() > parts_.idle_bytes_max; }
+  void settle_touched(TimePoint limit);
+  void put_off(Peer& peer);
+  void disarm(Peer& peer);
+  void do_put_off(TimePoint limit);
+  void resume(Peer& peer);
+  void act(Peer& peer, std::uint32_t events);
   void read(Peer& peer);
   void discard(Peer& peer);
   void settle(Peer& peer);
   void note_idle(Peer& peer);
   void shed(Peer& peer);
   bool send(Peer& peer);
+  void bound_unsent(Peer& peer, int bytes_max);
   void set_interest(Peer& peer);
   void touch(Peer& peer);
   void linger(Peer& peer);
@@ -112,7 +128,7 @@ class Front final : private sockets::IoLoop::Owner {
   void on_timer();
   void check_empty();
 
-  static constexpr std::size_t kReadBytesMin = std::size_t{4} * 1024;
+  static constexpr std::size_t kReadBytesMin = 1024;
   static constexpr std::size_t kReadBytesMax = std::size_t{64} * 1024;
 
   const ServerParts parts_;
@@ -122,6 +138,9 @@ class Front final : private sockets::IoLoop::Owner {
   IdleList idle_;
   std::vector<std::uint64_t> touched_;  // To be settled at the end of the round.
   std::vector<std::uint64_t> settling_;
+  PutOffList put_off_;
+  bool has_done_put_off_ = false;  // In the last round.
+  bool is_shed_next_ = false;
   std::set<std::pair<TimePoint, std::uint64_t>> deadlines_;  // One for each peer that has one.
   std::unique_ptr<char[]> read_buffer_;
   TimePoint now_;

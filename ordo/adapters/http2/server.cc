@@ -62,6 +62,7 @@ struct Server::Parts {
   void make_room();
   void relieve_output();
   void cut_off_slowest();
+  void cut_off(Front& front, TimePoint limit);
 
   const ServerOptions options;
   RouteSwitch routes;
@@ -126,14 +127,18 @@ void Server::Parts::cut_off_slowest() {
     return;
   }
   fronts_left.store(fronts.size());
-  for (const auto& front : fronts) {
-    boost::asio::post(front->context(), [this, &front, limit] {
-      front->cut_off(limit);
-      if (fronts_left.fetch_sub(1) > 1) return;
-      is_relieving.store(false);
-      if (output->is_full()) relieve_output();
-    });
-  }
+  for (const auto& front : fronts)
+    cut_off(*front, limit);
+}
+
+// Some, and after what else the front has to do the others.
+void Server::Parts::cut_off(Front& front, TimePoint limit) {
+  boost::asio::post(front.context(), [this, &front, limit] {
+    if (front.cut_off(limit)) return cut_off(front, limit);
+    if (fronts_left.fetch_sub(1) > 1) return;
+    is_relieving.store(false);
+    if (output->is_full()) relieve_output();
+  });
 }
 
 void Server::Parts::welcome(Descriptor socket) {

@@ -129,6 +129,7 @@ void IoLoop::run_rounds() {
       }
     }
     owner_.end_round(limit);
+    if (owner_.gives_way()) return;
   }
 }
 

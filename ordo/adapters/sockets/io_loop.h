@@ -11,7 +11,8 @@
 // renewed registration (docs/adr/0014-one-readiness-set-per-io-thread.md).
 //
 // A round: on_ready() for each ready socket, then end_round() once, which is when to write. After a
-// fifth of a millisecond of rounds Asio gets its turn.
+// fifth of a millisecond of rounds Asio gets its turn, for new connections and timers; at once,
+// when the owner gives way.
 //
 // Threads: owns one. ring(), call(), is_this_thread() and context() any thread; watch() and
 //          rewatch() its own; start() and end() by the one that made it.
@@ -51,6 +52,8 @@ class IoLoop {
     virtual void on_bell() = 0;
     // What is left at `limit` may wait for the next round: ring() for it.
     virtual void end_round(TimePoint limit) = 0;
+    // The round had work that everybody else goes before.
+    virtual bool gives_way() const { return false; }
   };
 
   // How long rounds go on before Asio gets its turn.

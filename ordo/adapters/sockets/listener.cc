@@ -10,16 +10,13 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "ordo/core/clock.h"
-
 namespace ordo::sockets {
 namespace {
 
 using boost::asio::ip::tcp;
 
-// In a row, before the connections are looked at again.
-constexpr int kAcceptsMax = 64;
-constexpr auto kAcceptsTimeMax = std::chrono::microseconds(200);
+// In a row, before the connections are looked at again: one costs as much as a few requests.
+constexpr int kAcceptsMax = 2;
 
 }  // namespace
 
@@ -62,9 +59,7 @@ void Listener::wait() {
 }
 
 void Listener::accept_ready() {
-  const TimePoint limit = system_clock().now() + kAcceptsTimeMax;
   for (int accepts = 0; accepts < kAcceptsMax; ++accepts) {
-    if (accepts > 0 && system_clock().now() >= limit) break;
     Descriptor socket(
         ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {

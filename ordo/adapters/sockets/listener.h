@@ -11,7 +11,7 @@
 //
 // Threads: listen() by the one that made it, before start(); start() and close() on the thread of
 //          the context, which calls `welcome`; port() and accepts_failed() any thread.
-// Bounds:  64 connections in a row, before the others are looked at again.
+// Bounds:  2 connections in a row, before the others are looked at again.
 // Errors:  listen() says what is wrong with the address or the port.
 #pragma once
 
