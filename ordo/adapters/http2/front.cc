@@ -150,20 +150,28 @@ void Front::shed_idle() {
   if (!touched_.empty()) loop_.ring();
 }
 
+// It may have asked for something since it was last settled: then it is not idle any more.
 void Front::shed(Peer& peer) {
   idle_.remove(peer.idle_place);
+  if (!peer.connection.is_idle()) return;
   counters_.shed.add();
   peer.is_shed = true;
   peer.connection.end_idle(now_);
   touch(peer);
 }
 
-// Whoever keeps up has nothing queued between two rounds, or has just taken some of it.
+// Whoever keeps up has nothing queued between two rounds, has just taken some of it, or was not
+// given it yet.
+bool Front::is_behind(const Peer& peer) {
+  const bool is_given = !peer.is_touched || peer.is_blocked;
+  return is_given && !peer.is_lingering && peer.connection.queued_bytes() > 0;
+}
+
 std::vector<Front::Waiting> Front::waiting() {
   std::vector<Waiting> all;
   peers_.for_each([&](const Peer& peer) {
-    const std::size_t bytes = peer.is_lingering ? 0 : peer.connection.queued_bytes();
-    if (bytes > 0) all.push_back({peer.connection.sent_at(), bytes});
+    if (!is_behind(peer)) return;
+    all.push_back({peer.connection.sent_at(), peer.connection.queued_bytes()});
   });
   return all;
 }
@@ -172,8 +180,7 @@ bool Front::cut_off(TimePoint limit) {
   now_ = system_clock().now();
   int count = 0;
   peers_.for_each([&](Peer& peer) {
-    const Connection& connection = peer.connection;
-    if (peer.is_lingering || connection.queued_bytes() == 0 || connection.sent_at() > limit) return;
+    if (!is_behind(peer) || peer.connection.sent_at() > limit) return;
     if (++count > kCutOffMax) return;
     counters_.cut_off.add();
     abort(peer);

@@ -116,6 +116,7 @@ class Front final : private sockets::IoLoop::Owner {
   void settle(Peer& peer);
   void note_idle(Peer& peer);
   void shed(Peer& peer);
+  static bool is_behind(const Peer& peer);
   bool send(Peer& peer);
   void bound_unsent(Peer& peer, int bytes_max);
   void set_interest(Peer& peer);
