@@ -23,6 +23,7 @@
 #include "tests/support/bare_server.h"
 #include "tests/support/echo_program.h"
 #include "tests/support/honest_client.h"
+#include "tests/support/http2_frames.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/waiting.h"
 
@@ -32,6 +33,7 @@ namespace {
 using testing_support::BareServer;
 using testing_support::EchoProgram;
 using testing_support::eventually;
+using testing_support::frame;
 using testing_support::HonestClient;
 using testing_support::is_served;
 using testing_support::kIsSanitized;
@@ -41,18 +43,6 @@ using testing_support::Watchdog;
 constexpr std::size_t kGrowthMax = std::size_t{64} << 20;
 constexpr int kStep = 4;                        // So many connections, then the honest client asks.
 constexpr std::chrono::seconds kSiegeMax{250};  // Of the full size, too.
-
-std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
-                  std::string_view payload) {
-  std::string text;
-  for (const int shift : {16, 8, 0})
-    text.push_back(static_cast<char>(payload.size() >> shift & 0xFF));
-  text.push_back(static_cast<char>(type));
-  text.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0})
-    text.push_back(static_cast<char>(stream >> shift & 0xFF));
-  return text.append(payload);
-}
 
 constexpr std::uint8_t kData = 0;
 constexpr std::uint8_t kHeaders = 1;

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/http2_frames.h"
 #include "tests/support/http2_rig.h"
 
 namespace ordo::http2 {
@@ -20,6 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing_support::frame;
 using testing_support::framed;
 using testing_support::Http2Rig;
 
@@ -53,18 +55,6 @@ struct OpenCalls {
     });
   }
 };
-
-std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
-                  std::string_view payload) {
-  std::string text;
-  for (const int shift : {16, 8, 0})
-    text.push_back(static_cast<char>(payload.size() >> shift & 0xFF));
-  text.push_back(static_cast<char>(type));
-  text.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0})
-    text.push_back(static_cast<char>(stream >> shift & 0xFF));
-  return text.append(payload);
-}
 
 // The first GOAWAY among the frames that we sent: its code, and the words behind it.
 struct Goaway {

@@ -16,6 +16,7 @@
 
 #include "ordo/adapters/http2/put_off_list.h"
 #include "ordo/adapters/http2/server.h"
+#include "tests/support/http2_frames.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/waiting.h"
 
@@ -24,6 +25,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing_support::eventually;
+using testing_support::frame;
 using testing_support::RawSocket;
 using testing_support::Watchdog;
 
@@ -54,18 +56,6 @@ TEST(PutOffListTest, WhoIsAloneHasEveryTurn) {
     list.add(number, Kind::unheard);
   const std::vector<std::uint64_t> taken = take_all(list);
   EXPECT_THAT(taken, testing::UnorderedElementsAre(1, 2, 3));
-}
-
-std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
-                  std::string_view payload) {
-  std::string text;
-  for (const int shift : {16, 8, 0})
-    text.push_back(static_cast<char>(payload.size() >> shift & 0xFF));
-  text.push_back(static_cast<char>(type));
-  text.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0})
-    text.push_back(static_cast<char>(stream >> shift & 0xFF));
-  return text.append(payload);
 }
 
 constexpr std::uint8_t kHeaders = 1;
